@@ -1,0 +1,57 @@
+#pragma once
+/// \file
+/// What a relay tells about itself: one notice for one thing that happened.
+///
+/// A notice holds ids, words and numbers, and never a payload, a secret or a third party's text.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <postrider/clock.hpp>
+#include <postrider/delivery.hpp>
+#include <postrider/ids.hpp>
+
+namespace postrider {
+
+enum class Severity : std::uint8_t { debug, info, warning, error };
+
+enum class NoticeKind : std::uint8_t {
+  delivery_completed,  ///< debug; only of deliveries that had a row, first attempts are counted
+  retry_scheduled,     ///< warning
+  delivery_failed,     ///< error: a dead letter
+  event_held,          ///< warning: no route matches
+  event_discarded,     ///< info: no route matches and `unrouted = "discard"`
+  result_stale,        ///< warning: a result did not find its delivery
+  route_paused,        ///< warning: the destination is down, suspect, or asked to wait
+  route_resumed,       ///< info
+  route_stopped,       ///< error: a dead letter under `on_failed = "stop"`
+  lease_gained,        ///< info
+  lease_lost,          ///< warning
+  store_failed,        ///< warning: one line per change of state
+  store_recovered,     ///< info
+};
+
+[[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;
+[[nodiscard]] std::string_view to_string(Severity severity) noexcept;
+[[nodiscard]] Severity severity_of(NoticeKind kind) noexcept;
+
+/// One thing that happened. Fields that do not apply are empty.
+struct Notice {
+  NoticeKind kind = NoticeKind::delivery_completed;
+  std::string route;
+  std::optional<EventId> event_id;
+  std::optional<Seq> event_seq;
+  std::string event_type;
+  std::optional<DeliveryId> delivery_id;
+  std::optional<DispatchId> dispatch_id;
+  std::optional<DeliveryStatus> status;
+  std::optional<int> attempts;
+  std::optional<milliseconds> wait;  ///< until the next try
+  std::optional<Partition> partition;
+  std::string code;    ///< safe reason code
+  std::string detail;  ///< safe text for people
+};
+
+}  // namespace postrider

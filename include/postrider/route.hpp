@@ -1,0 +1,88 @@
+#pragma once
+/// \file
+/// A route: which events go where, and how.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <postrider/clock.hpp>
+#include <postrider/event.hpp>
+#include <postrider/result.hpp>
+
+namespace postrider {
+
+/// What keeps its order on a route.
+enum class Order : std::uint8_t {
+  aggregate,  ///< events of one aggregate
+  global,     ///< all events of the route; one relay then owns every partition
+  none,       ///< nothing
+};
+
+/// What a dead letter does to what comes after it on an ordered route.
+enum class OnFailed : std::uint8_t {
+  halt,  ///< its aggregate waits for a person: a late copy could arrive behind its successors
+  skip,  ///< its aggregate goes on; the weaker guarantee is the choice of whoever sets this
+  stop,  ///< the whole route waits for a person
+};
+
+/// Which deliveries become rows.
+enum class Record : std::uint8_t {
+  open,  ///< only those that did not succeed at their first attempt
+  all,   ///< every one, as an audit trail; costs one row per delivery
+};
+
+[[nodiscard]] std::string_view to_string(Order order) noexcept;
+[[nodiscard]] std::string_view to_string(OnFailed on_failed) noexcept;
+[[nodiscard]] std::string_view to_string(Record record) noexcept;
+[[nodiscard]] std::optional<Order> parse_order(std::string_view text) noexcept;
+[[nodiscard]] std::optional<OnFailed> parse_on_failed(std::string_view text) noexcept;
+[[nodiscard]] std::optional<Record> parse_record(std::string_view text) noexcept;
+
+/// One route. Its policy is copied into every delivery row that it makes and does not change there.
+struct Route {
+  static constexpr std::size_t most_retry_delays = 64;
+  static constexpr std::size_t most_window = 10'000;
+
+  std::string name;  ///< 1 to 64 of a-z, 0-9, '_', '-', '.'; what rows, metrics and commands show
+  /// Event types: "order.placed", "order.*" (everything that starts with "order."), or "*".
+  std::vector<std::string> events = {"*"};
+  std::string destination;  ///< URL, as in the table of destinations
+
+  Order order = Order::aggregate;
+  OnFailed on_failed = OnFailed::halt;
+  Record record = Record::open;
+
+  /// Waits before the second, third, … attempt. Their number is the number of retries: an empty
+  /// list means that the first failure is final. Each 1 ms to 30 days.
+  std::vector<milliseconds> retry_delays = {std::chrono::seconds(1), std::chrono::seconds(5),
+                                            std::chrono::seconds(30), std::chrono::seconds(120),
+                                            std::chrono::seconds(600)};
+  /// How long an attempt may stay unanswered before it is `unknown`. 100 ms to 1 h.
+  milliseconds timeout = std::chrono::seconds(30);
+  /// Messages in flight at once, 1 to `most_window`. More hides latency and costs memory, and more
+  /// duplicates after a crash.
+  std::size_t window = 1000;
+  /// Outages use up attempts, as the source package has it. Off: an outage is only a delay.
+  bool outage_counts = false;
+
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+/// Every fault of `route` at once, one sentence each; empty when it can be used.
+[[nodiscard]] std::vector<std::string> validate(const Route& route);
+
+/// Tells whether events of `type` go by `route`.
+[[nodiscard]] bool matches(const Route& route, std::string_view type) noexcept;
+
+/// The key that every delivery of a route with `Order::global` shares.
+inline constexpr std::string_view global_ordering_key = "*";
+
+/// The key under which a delivery of `event` queues on a route with this `order`; none when it
+/// waits for nobody.
+[[nodiscard]] std::optional<std::string> ordering_key(Order order, const Event& event);
+
+}  // namespace postrider

@@ -1,0 +1,29 @@
+#pragma once
+/// \file
+/// PostgreSQL (12 or later) as store, over libpq: one connection per object, prepared statements,
+/// statements of one transaction in one pipeline.
+
+#include <memory>
+#include <string>
+
+#include <postrider/operations.hpp>
+#include <postrider/schema.hpp>
+#include <postrider/store.hpp>
+
+namespace postrider {
+
+struct PostgresOptions {
+  /// A URL or keyword string by libpq's own rules; what it leaves open comes from the environment
+  /// (PGHOST, PGPASSFILE, …) as with psql.
+  std::string conninfo;
+  SchemaNames names;
+  /// Decided before the first migration: how many partitions relays may share. 1 to 1024.
+  int partitions = 64;
+};
+
+/// Nothing is connected before the first call.
+[[nodiscard]] std::unique_ptr<Store> make_postgres_store(PostgresOptions options);
+[[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
+[[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
+
+}  // namespace postrider

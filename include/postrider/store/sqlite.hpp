@@ -1,0 +1,27 @@
+#pragma once
+/// \file
+/// SQLite as store. A connection per object, WAL mode, `synchronous=FULL`; every writing
+/// transaction is `BEGIN IMMEDIATE`.
+
+#include <memory>
+#include <string>
+
+#include <postrider/operations.hpp>
+#include <postrider/schema.hpp>
+#include <postrider/store.hpp>
+
+namespace postrider {
+
+struct SqliteOptions {
+  std::string path;   ///< of the database file
+  SchemaNames names;  ///< `schema` must be empty
+  /// Create the file when it is absent. Only the migrator should.
+  bool create = false;
+};
+
+/// Nothing is opened before the first call.
+[[nodiscard]] std::unique_ptr<Store> make_sqlite_store(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
+
+}  // namespace postrider

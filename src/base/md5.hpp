@@ -1,0 +1,12 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace postrider {
+
+/// MD5 of the concatenation of `parts`. Spreads keys over slots as every database can; no security
+/// rests on it. Source: RFC 1321.
+[[nodiscard]] std::array<std::uint8_t, 16> md5(std::initializer_list<std::string_view> parts);
+
+}  // namespace postrider

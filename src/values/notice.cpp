@@ -1,0 +1,74 @@
+#include <postrider/notice.hpp>
+
+namespace postrider {
+
+std::string_view to_string(NoticeKind kind) noexcept {
+  switch (kind) {
+    case NoticeKind::delivery_completed:
+      return "delivery_completed";
+    case NoticeKind::retry_scheduled:
+      return "retry_scheduled";
+    case NoticeKind::delivery_failed:
+      return "delivery_failed";
+    case NoticeKind::event_held:
+      return "event_held";
+    case NoticeKind::event_discarded:
+      return "event_discarded";
+    case NoticeKind::result_stale:
+      return "result_stale";
+    case NoticeKind::route_paused:
+      return "route_paused";
+    case NoticeKind::route_resumed:
+      return "route_resumed";
+    case NoticeKind::route_stopped:
+      return "route_stopped";
+    case NoticeKind::lease_gained:
+      return "lease_gained";
+    case NoticeKind::lease_lost:
+      return "lease_lost";
+    case NoticeKind::store_failed:
+      return "store_failed";
+    case NoticeKind::store_recovered:
+      return "store_recovered";
+  }
+  return "delivery_completed";
+}
+
+std::string_view to_string(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::debug:
+      return "debug";
+    case Severity::info:
+      return "info";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
+  }
+  return "error";
+}
+
+Severity severity_of(NoticeKind kind) noexcept {
+  switch (kind) {
+    case NoticeKind::delivery_completed:
+      return Severity::debug;
+    case NoticeKind::event_discarded:
+    case NoticeKind::route_resumed:
+    case NoticeKind::lease_gained:
+    case NoticeKind::store_recovered:
+      return Severity::info;
+    case NoticeKind::retry_scheduled:
+    case NoticeKind::event_held:
+    case NoticeKind::result_stale:
+    case NoticeKind::route_paused:
+    case NoticeKind::lease_lost:
+    case NoticeKind::store_failed:
+      return Severity::warning;
+    case NoticeKind::delivery_failed:
+    case NoticeKind::route_stopped:
+      return Severity::error;
+  }
+  return Severity::error;
+}
+
+}  // namespace postrider

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <postrider/relay_values.hpp>
+
+namespace postrider {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+void check_duration(std::vector<std::string>& faults, std::string_view key, milliseconds value,
+                    milliseconds least, milliseconds most) {
+  if (value >= least && value <= most) return;
+  faults.push_back(fmt::format("{} is {} ms. Give {} to {} ms.", key, value.count(), least.count(),
+                               most.count()));
+}
+
+void check_count(std::vector<std::string>& faults, std::string_view key, std::size_t value,
+                 std::size_t least, std::size_t most) {
+  if (value >= least && value <= most) return;
+  faults.push_back(fmt::format("{} is {}. Give {} to {}.", key, value, least, most));
+}
+
+}  // namespace
+
+std::string_view to_string(Unrouted unrouted) noexcept {
+  return unrouted == Unrouted::hold ? "hold" : "discard";
+}
+
+std::optional<Unrouted> parse_unrouted(std::string_view text) noexcept {
+  for (const auto unrouted : {Unrouted::hold, Unrouted::discard}) {
+    if (to_string(unrouted) == text) return unrouted;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> validate(const RelayOptions& options) {
+  std::vector<std::string> faults;
+  check_count(faults, "the length of name", options.name.size(), 1, 64);
+  check_count(faults, "batch", options.batch, 1, 10'000);
+  check_count(faults, "batch_bytes", options.batch_bytes, 1U << 10U, 1U << 30U);
+  check_duration(faults, "sleep", options.sleep, milliseconds(1), hours(1));
+  check_duration(faults, "lease_time", options.lease_time, milliseconds(200), minutes(10));
+  check_duration(faults, "lease_renewal", options.lease_renewal, milliseconds(50),
+                 options.lease_time / 3);
+  check_duration(faults, "settle_patience", options.settle_patience, milliseconds(1), minutes(10));
+  check_duration(faults, "probe_least", options.probe_least, milliseconds(1), hours(1));
+  check_duration(faults, "probe_most", options.probe_most, options.probe_least, hours(1));
+  check_duration(faults, "drain_timeout", options.drain_timeout, milliseconds(0), hours(1));
+  check_duration(faults, "store_timeout", options.store_timeout, milliseconds(100), minutes(10));
+  return faults;
+}
+
+}  // namespace postrider
