@@ -1,0 +1,365 @@
+// What to do next: everything here looks at the state and asks for actions.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "core/relay_core.hpp"
+
+namespace postrider::core {
+
+void RelayCore::plan() {
+  complete_entries();
+  store_the_late();
+  submit_ready();
+  park_paused_routes();
+  complete_entries();
+  if (draft_.empty()) {
+    drafted_at_.reset();
+  } else if (!drafted_at_) {
+    drafted_at_ = now_;
+  }
+  call_store();
+  finish_if_done();
+}
+
+// ---- one slow route must not delay the mark of what the others have delivered
+
+void RelayCore::store_the_late() {
+  while (!partly_decided_.empty() && partly_decided_.front().first <= now_) {
+    const EntryId id = partly_decided_.front().second;
+    partly_decided_.pop_front();
+    const auto entry = entries_.find(id);
+    if (entry == entries_.end() || entry->second.undecided.empty()) continue;
+    if (may_be_stored_late(entry->second)) {
+      store_late(id);
+    } else {
+      partly_decided_.emplace_back(now_ + options_.settle_patience, id);
+    }
+  }
+}
+
+// A row must not be committed before that of its predecessor, so an item behind a head cannot become
+// one by itself; nor can one in doubt, whose verdict is near.
+bool RelayCore::may_be_stored_late(const Entry& entry) const {
+  return std::all_of(entry.undecided.begin(), entry.undecided.end(), [&](ItemId id) {
+    const auto& item = items_.at(id);
+    return item.attempt || routes_[item.route].queue.is_ready(id);
+  });
+}
+
+void RelayCore::store_late(EntryId id) {
+  const auto undecided = entries_.at(id).undecided;
+  for (const auto item_id : undecided) {
+    if (items_.at(item_id).attempt) {
+      store_in_flight(item_id);
+    } else {
+      const bool taken = routes_[items_.at(item_id).route].queue.take(item_id);
+      POSTRIDER_ASSERT(taken);
+      park(item_id);
+    }
+  }
+}
+
+void RelayCore::store_in_flight(ItemId id) {
+  auto& item = items_.at(id);
+  const EntryId entry_id = *std::exchange(item.entry, std::nullopt);
+  auto row = new_row(item, DeliveryStatus::dispatched);
+  Delivery stored;
+  stored.id = row.id;
+  stored.route = row.route;
+  stored.status = row.status;
+  stored.retry_delays = row.retry_delays;
+  stored.on_failed = row.on_failed;
+  stored.dispatch_id = row.dispatch_id;
+  rows_in_memory_.emplace(row.id, id);
+  item.row = std::move(stored);
+  auto& entry = entries_.at(entry_id);
+  entry.rows.push_back(std::move(row));
+  if (item.key) {
+    entry.lane_heads.push_back(id);
+  } else {
+    item.queued = false;
+  }
+  leave_entry(entry_id, id);
+}
+
+// ---- sending
+
+bool RelayCore::may_submit() const {
+  return !stopping_ && !error_ && now_ < lease_until_;
+}
+
+void RelayCore::submit_ready() {
+  if (!may_submit()) return;
+  for (std::size_t route = 0; route < routes_.size(); ++route)
+    submit_on(route);
+}
+
+void RelayCore::submit_on(std::size_t route) {
+  auto& state = routes_[route];
+  if (!state.doubtful.empty()) return;
+  auto allowance = state.circuit.allowance(now_, state.in_flight, state.route.window);
+  std::vector<Message> messages;
+  while (state.queue.has_ready()) {
+    const bool instead = items_.at(state.queue.next_ready()).row_instead.has_value();
+    if (!instead && allowance == 0) break;
+    const ItemId id = state.queue.take_ready();
+    if (instead) {
+      store_instead(id);
+    } else {
+      --allowance;
+      messages.push_back(new_message(id));
+    }
+  }
+  if (messages.empty()) return;
+  state.in_flight += messages.size();
+  state.circuit.on_submitted();
+  actions_.emplace_back(action::Submit{route, std::move(messages)});
+}
+
+void RelayCore::store_instead(ItemId id) {
+  const auto instead = *items_.at(id).row_instead;
+  if (instead.rejection) {
+    record_error(items_.at(id), *instead.rejection);
+    decide(id, *instead.rejection, false);
+  } else {
+    note_next_due(instead.delay);
+    park(id);
+  }
+}
+
+Message RelayCore::new_message(ItemId id) {
+  auto& item = items_.at(id);
+  const AttemptId attempt(++last_attempt_);
+  item.attempt = attempt;
+  item.dispatch_id = DispatchId(ids_->next());
+  attempts_.emplace(attempt, id);
+  const auto timeout = item.row ? item.row->timeout : routes_[item.route].route.timeout;
+  return {attempt, item.event, *item.dispatch_id, timeout};
+}
+
+// ---- a paused route must not hold up the others: its share becomes rows
+
+void RelayCore::park_paused_routes() {
+  for (auto& state : routes_) {
+    if (!state.circuit.paused() || !another_route_is_healthy(state)) continue;
+    while (state.queue.has_ready())
+      park(state.queue.take_ready());
+  }
+}
+
+void RelayCore::park(ItemId id) {
+  const auto& item = items_.at(id);
+  if (item.row) {
+    leave_row(id);
+    return;
+  }
+  ++report_.parked;
+  auto row = new_row(item, DeliveryStatus::pending);
+  if (item.row_instead) row.available_in = item.row_instead->delay;
+  write_row(id, std::move(row), true);
+}
+
+bool RelayCore::another_route_is_healthy(const RouteState& state) const {
+  return std::any_of(routes_.begin(), routes_.end(), [&](const RouteState& other) {
+    return &other != &state && !other.circuit.paused();
+  });
+}
+
+// ---- the store
+
+void RelayCore::call_store() {
+  if (call_ != StoreCall::none) return;
+  (void)(ask_lease() || ask_settle() || ask_held() || ask_due() || ask_claim() || ask_mark());
+}
+
+bool RelayCore::ask_lease() {
+  const bool renewal = !holdings_.empty() || continuous_;
+  if (!wants_.lease && !(renewal && now_ >= renew_at_ && !error_)) return false;
+  if (stopping_ && attempts_.empty() && draft_.empty() && !settling_) return false;
+  wants_.lease = false;
+  call_ = StoreCall::lease;
+  LeaseRequest request;
+  request.owner = owner_;
+  request.lease_time = options_.lease_time;
+  request.at_most = stopping_ ? 0 : all_partitions;
+  actions_.emplace_back(action::Lease{std::move(request)});
+  return true;
+}
+
+bool RelayCore::ask_settle() {
+  if (settling_) {  // its answer was lost or it was refused: the same again
+    give_settle();
+    return true;
+  }
+  if (!settle_is_due()) return false;
+  settling_ = std::exchange(draft_, {});
+  drafted_at_.reset();
+  give_settle();
+  return true;
+}
+
+void RelayCore::give_settle() {
+  call_ = StoreCall::settle;
+  auto request = settling_->request();
+  for (const auto partition : settling_->partitions()) {
+    request.leases.push_back({partition, holdings_.at(partition).token});
+  }
+  actions_.emplace_back(action::Settle{std::move(request)});
+}
+
+bool RelayCore::settle_is_due() const {
+  if (draft_.empty()) return false;
+  return draft_.size() >= options_.batch || nothing_moves() || now_ >= *drafted_at_ + settle_delay;
+}
+
+bool RelayCore::held_is_wanted() const {
+  return wants_.held && !holdings_.empty() && !error_ && !stopping_ && has_room();
+}
+
+bool RelayCore::ask_held() {
+  if (!held_is_wanted()) return false;
+  call_ = StoreCall::held;
+  HeldRequest request;
+  request.partitions = partitions();
+  request.after = held_after_;
+  request.limit = options_.batch;
+  actions_.emplace_back(action::TakeHeld{std::move(request)});
+  return true;
+}
+
+bool RelayCore::ask_due() {
+  if (!due_is_wanted()) return false;
+  DueRequest request;
+  for (auto& state : routes_) {
+    if (!may_send(state)) continue;
+    request.routes.push_back(state.route.name);
+    if (state.circuit.paused()) state.probed_for_rows = state.circuit.probe_at();
+  }
+  wants_.due = false;
+  if (request.routes.empty()) return false;
+  call_ = StoreCall::due;
+  request.partitions = partitions();
+  request.limit = options_.batch;
+  request.bytes = options_.batch_bytes;
+  actions_.emplace_back(action::TakeDue{std::move(request)});
+  return true;
+}
+
+// Stored deliveries are taken up a batch at a time: the next look only after the last one's rows are
+// settled or forgotten, so that what it returns is new.
+bool RelayCore::due_is_wanted() const {
+  if (holdings_.empty() || error_ || stopping_ || !rows_in_memory_.empty()) return false;
+  if (wants_.due) return draft_.empty() && !settling_;
+  if (!continuous_) return false;
+  const bool probe = std::any_of(routes_.begin(), routes_.end(), [&](const RouteState& state) {
+    return state.circuit.paused() && may_send(state) && state.in_flight == 0 &&
+           state.probed_for_rows != state.circuit.probe_at();
+  });
+  return (probe || now_ >= due_at_) && draft_.empty();
+}
+
+bool RelayCore::ask_claim() {
+  if (!claim_is_wanted()) return false;
+  wants_.claim = false;
+  call_ = StoreCall::claim;
+  ClaimRequest request;
+  request.after = reading_.after();
+  request.partitions = partitions();
+  request.limit = options_.batch;
+  request.bytes = options_.batch_bytes;
+  actions_.emplace_back(action::Claim{std::move(request)});
+  return true;
+}
+
+// When no route may send, nothing is read: the events are safe where they are.
+bool RelayCore::claim_is_wanted() const {
+  if (holdings_.empty() || error_ || stopping_ || !has_room() || !any_route_may_send())
+    return false;
+  return wants_.claim || (continuous_ && now_ >= claim_at_);
+}
+
+bool RelayCore::has_room() const {
+  return entries_.size() <= options_.batch;
+}
+
+bool RelayCore::ask_mark() {
+  const bool in_time = mark_stored_at_ && now_ < *mark_stored_at_ + mark_interval;
+  const bool ending = (!continuous_ || stopping_) && nothing_moves();
+  if (error_ || (!ending && in_time)) return false;
+  auto mark = reading_.storable();
+  if (!mark) return false;
+  settling_.emplace();
+  settling_->mark = std::move(mark);
+  give_settle();
+  return true;
+}
+
+// ---- the end
+
+bool RelayCore::may_send(const RouteState& state) const {
+  return state.in_flight > 0 ? !state.circuit.paused()
+                             : state.circuit.allowance(now_, 0, state.route.window) > 0;
+}
+
+bool RelayCore::any_route_may_send() const {
+  if (routes_.empty()) return true;  // there is nothing to wait for: events are held or discarded
+  return std::any_of(routes_.begin(), routes_.end(),
+                     [&](const RouteState& state) { return may_send(state); });
+}
+
+// Nothing is in flight, and nothing in memory may leave now.
+bool RelayCore::nothing_moves() const {
+  if (!attempts_.empty() || !complete_.empty()) return false;
+  if (!may_submit()) return true;
+  return std::none_of(routes_.begin(), routes_.end(), [&](const RouteState& state) {
+    return state.queue.has_ready() && may_send(state);
+  });
+}
+
+void RelayCore::finish_if_done() {
+  if (call_ != StoreCall::none || !nothing_moves() || !draft_.empty()) return;
+  const bool wants_more = wants_.lease || held_is_wanted() || due_is_wanted() || claim_is_wanted();
+  const bool over = error_ || stopping_ || (!continuous_ && !wants_more);
+  if (over) end_pass();
+}
+
+void RelayCore::end_pass() {
+  for (const auto& state : routes_) {
+    if (state.circuit.paused() && !state.circuit.blocked())
+      report_.paused_routes.push_back(state.route.name);
+  }
+  report_.waiting = entries_.size();
+  forget_unsettled();
+  active_ = false;
+  actions_.emplace_back(action::Done{std::exchange(report_, {}), std::exchange(error_, {})});
+}
+
+std::vector<Partition> RelayCore::partitions() const {
+  std::vector<Partition> partitions;
+  partitions.reserve(holdings_.size());
+  for (const auto& [partition, holding] : holdings_)
+    partitions.push_back(partition);
+  return partitions;
+}
+
+std::optional<Instant> RelayCore::wake_at() const {
+  if (!active_ || call_ != StoreCall::none) return std::nullopt;
+  std::optional<Instant> wake;
+  const auto consider = [&](Instant at) { wake = std::min(at, wake.value_or(at)); };
+  if (!error_ && (continuous_ || !holdings_.empty())) consider(renew_at_);
+  if (drafted_at_) consider(*drafted_at_ + settle_delay);
+  if (!partly_decided_.empty()) consider(partly_decided_.front().first);
+  if (!continuous_ || stopping_ || error_ || holdings_.empty()) return wake;
+  if (has_room() && any_route_may_send()) consider(claim_at_);
+  if (rows_in_memory_.empty()) consider(due_at_);
+  for (const auto& state : routes_) {
+    const auto& circuit = state.circuit;
+    if (circuit.paused() && !circuit.blocked() && circuit.probe_at() > now_) {
+      consider(circuit.probe_at());
+    }
+  }
+  return wake;
+}
+
+}  // namespace postrider::core

@@ -1,0 +1,103 @@
+#include "core/route_queue.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace postrider::core {
+
+RouteQueue::Place RouteQueue::push(ItemId item, const Key& key) {
+  if (!key) {
+    ready_.push_back(item);
+    return Place::ready;
+  }
+  auto& lane = lanes_[*key];
+  lane.items.push_back(item);
+  if (lane.items.size() > 1) return Place::waiting;
+  if (lane.blocked) return Place::behind;
+  ready_.push_back(item);
+  return Place::ready;
+}
+
+ItemId RouteQueue::take_ready() {
+  POSTRIDER_ASSERT(!ready_.empty());
+  const auto item = ready_.front();
+  ready_.pop_front();
+  return item;
+}
+
+bool RouteQueue::is_ready(ItemId item) const {
+  return std::find(ready_.begin(), ready_.end(), item) != ready_.end();
+}
+
+bool RouteQueue::take(ItemId item) {
+  const auto found = std::find(ready_.begin(), ready_.end(), item);
+  if (found == ready_.end()) return false;
+  ready_.erase(found);
+  return true;
+}
+
+void RouteQueue::give_back(const std::vector<ItemId>& heads) {
+  ready_.insert(ready_.begin(), heads.begin(), heads.end());
+}
+
+void RouteQueue::finish(ItemId head, const Key& key) {
+  if (!key) return;
+  auto& items = lanes_.at(*key).items;
+  POSTRIDER_ASSERT(!items.empty() && items.front() == head);
+  items.pop_front();
+  if (!items.empty()) ready_.push_back(items.front());
+  erase_if_idle(*key);
+}
+
+std::optional<ItemId> RouteQueue::block(ItemId head, const Key& key) {
+  if (!key) return std::nullopt;
+  auto& lane = lanes_.at(*key);
+  POSTRIDER_ASSERT(!lane.items.empty() && lane.items.front() == head);
+  lane.items.pop_front();
+  lane.blocked = true;
+  if (!lane.items.empty()) return lane.items.front();
+  erase_if_idle(*key);
+  return std::nullopt;
+}
+
+bool RouteQueue::blocked(const Key& key) const {
+  if (!key) return false;
+  const auto lane = lanes_.find(*key);
+  return lane != lanes_.end() && lane->second.blocked;
+}
+
+void RouteQueue::on_row_drafted(const std::string& key) {
+  ++lanes_[key].uncommitted_rows;
+}
+
+void RouteQueue::on_row_committed(const std::string& key) {
+  const auto lane = lanes_.find(key);
+  if (lane == lanes_.end()) return;  // cleared meanwhile
+  if (lane->second.uncommitted_rows > 0) --lane->second.uncommitted_rows;
+  erase_if_idle(key);
+}
+
+void RouteQueue::remove(ItemId item, const Key& key) {
+  ready_.erase(std::remove(ready_.begin(), ready_.end(), item), ready_.end());
+  if (!key) return;
+  const auto found = lanes_.find(*key);
+  if (found == lanes_.end()) return;
+  auto& lane = found->second;
+  const bool was_head = !lane.items.empty() && lane.items.front() == item;
+  lane.items.erase(std::remove(lane.items.begin(), lane.items.end(), item), lane.items.end());
+  if (was_head && !lane.blocked && !lane.items.empty()) ready_.push_back(lane.items.front());
+  erase_if_idle(*key);
+}
+
+void RouteQueue::clear() {
+  ready_.clear();
+  lanes_.clear();
+}
+
+void RouteQueue::erase_if_idle(const std::string& key) {
+  const auto lane = lanes_.find(key);
+  if (lane->second.items.empty() && lane->second.uncommitted_rows == 0) lanes_.erase(lane);
+}
+
+}  // namespace postrider::core

@@ -1,0 +1,80 @@
+#pragma once
+/// \file
+/// The deliveries of one route in memory: which may leave now, and which wait behind a head.
+///
+/// Deliveries with the same ordering key form a *lane*; only the head of a lane may leave, so that
+/// one is in flight at a time (DESIGN decision 4). A delivery without a key waits for nobody.
+///
+/// When a head has turned into a row that is still open, its lane is *blocked*: what follows has to
+/// become rows too, strictly one after the other, because a row must never be committed before the
+/// row of its predecessor: after a crash it would be sent first. The lane stays blocked until the
+/// last of these rows is committed; from then on claims see them in the database.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace postrider::core {
+
+/// Number of a delivery within one relay process.
+using ItemId = std::uint64_t;
+
+class RouteQueue {
+ public:
+  using Key = std::optional<std::string>;
+
+  /// Where a pushed delivery stands.
+  enum class Place : std::uint8_t {
+    ready,    ///< it may leave
+    waiting,  ///< behind the head of its lane
+    behind,   ///< it is the head of a blocked lane and has to become a row
+  };
+
+  /// Appends to the lane of `key`.
+  Place push(ItemId item, const Key& key);
+
+  [[nodiscard]] bool has_ready() const noexcept { return !ready_.empty(); }
+  [[nodiscard]] ItemId next_ready() const { return ready_.front(); }
+  /// Takes the next delivery that may leave. It stays the head of its lane.
+  ItemId take_ready();
+  [[nodiscard]] bool is_ready(ItemId item) const;
+  /// Takes this one, if it may leave; false when it waits behind a head or was taken before.
+  [[nodiscard]] bool take(ItemId item);
+  /// Puts heads that were taken back to the front, in the order given.
+  void give_back(const std::vector<ItemId>& heads);
+
+  /// The head is done: the next of its lane may leave.
+  void finish(ItemId head, const Key& key);
+  /// The head is an open row now: blocks the lane and returns the next head, which has to become a
+  /// row behind it, if there is one.
+  [[nodiscard]] std::optional<ItemId> block(ItemId head, const Key& key);
+  /// Blocks the lane because of a row in the database.
+  void block(const std::string& key) { lanes_[key].blocked = true; }
+  [[nodiscard]] bool blocked(const Key& key) const;
+
+  /// A row of the lane goes into a settle, and: that settle is committed.
+  void on_row_drafted(const std::string& key);
+  void on_row_committed(const std::string& key);
+
+  /// Takes out an item that was not taken; if it was a head, the next one moves up.
+  void remove(ItemId item, const Key& key);
+  void clear();
+
+ private:
+  struct Lane {
+    std::deque<ItemId> items;
+    bool blocked = false;
+    std::size_t uncommitted_rows = 0;
+  };
+
+  void erase_if_idle(const std::string& key);
+
+  std::deque<ItemId> ready_;
+  std::unordered_map<std::string, Lane> lanes_;  // never iterated: the order would be chance
+};
+
+}  // namespace postrider::core
