@@ -1,0 +1,289 @@
+#include "engine/relay_engine.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace postrider::engine {
+namespace {
+
+constexpr milliseconds release_patience{1000};
+constexpr milliseconds least_backoff{100};
+constexpr milliseconds most_backoff{5000};
+// Nothing has to happen before this; it bounds a wait that a fake clock would make endless.
+constexpr milliseconds longest_wait{1000};
+
+std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
+  std::vector<Route> routes;
+  routes.reserve(bindings.size());
+  for (const auto& binding : bindings) {
+    auto route = binding.route;
+    route.window = std::min(route.window, binding.publisher->traits().window);
+    routes.push_back(std::move(route));
+  }
+  return routes;
+}
+
+// Every message in flight has one outcome, and a report holds at least one; a lane may add its end.
+std::size_t most_reports(const std::vector<RouteBinding>& bindings) {
+  std::size_t most = 0;
+  for (const auto& binding : bindings)
+    most += binding.route.window + 1;
+  return std::max<std::size_t>(most, 1);
+}
+
+// Adds what a pass did to the total of a drain.
+void add(PassReport& total, PassReport pass) {
+  std::move(pass.sent.begin(), pass.sent.end(), std::back_inserter(total.sent));
+  for (auto& error : pass.errors) {
+    if (total.errors.size() < PassReport::most_errors) {
+      total.errors.push_back(std::move(error));
+    } else {
+      ++total.errors_left_out;
+    }
+  }
+  total.errors_left_out += pass.errors_left_out;
+  total.claimed += pass.claimed;
+  total.due += pass.due;
+  total.retried += pass.retried;
+  total.failed += pass.failed;
+  total.parked += pass.parked;
+  total.held += pass.held;
+  total.discarded += pass.discarded;
+  total.waiting = pass.waiting;
+  total.more = pass.more;
+  total.next_due_in = pass.next_due_in;
+  total.paused_routes = std::move(pass.paused_routes);
+  total.foreign = std::move(pass.foreign);
+}
+
+}  // namespace
+
+RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding> routes,
+                         RelayOptions options, const Clock& clock, Random& random,
+                         Observer& observer)
+    : store_(std::move(store)),
+      options_(options),
+      clock_(clock),
+      random_(random),
+      observer_(observer),
+      ids_(clock, random),
+      core_(options.name + "-" + ids_.next().to_string(), options, routes_of(routes), ids_, random),
+      reports_(most_reports(routes)) {
+  for (auto& binding : routes) {
+    lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
+                                                     binding.route.window, binding.route.timeout,
+                                                     reports_));
+  }
+}
+
+RelayEngine::~RelayEngine() {
+  (void)close();
+}
+
+Result<PassReport> RelayEngine::run_once() {
+  auto end = drive({false});
+  if (end.error) return *std::move(end.error);
+  return std::move(end.report);
+}
+
+Result<DrainReport> RelayEngine::drain(std::optional<std::size_t> max_passes) {
+  DrainReport drain;
+  while (!stop_requested_ && (!max_passes || drain.passes < *max_passes)) {
+    auto pass = run_once();
+    if (!pass) return std::move(pass).error();
+    ++drain.passes;
+    const auto& report = *pass;
+    const bool sent_nothing = report.sent.empty();
+    drain.drained = !report.more && report.waiting == 0 && !report.next_due_in &&
+                    report.paused_routes.empty() && report.foreign.empty();
+    add(drain.total, std::move(*pass));
+    if (drain.drained) break;
+    if (sent_nothing) pause(options_.sleep);
+  }
+  return drain;
+}
+
+Result<LoopReport> RelayEngine::run() {
+  LoopReport loop;
+  while (!stop_requested_) {
+    auto end = drive({true});
+    if (end.forced) return LoopReport{false, core_.in_flight()};
+    if (!end.error) continue;
+    const bool fatal = end.error->disposition == Disposition::stop;
+    if (fatal && (!worked_once_ || end.error->code == ErrorCode::internal)) {
+      return *std::move(end.error);
+    }
+    const auto wait = next_backoff();
+    note_store_failed(*end.error, wait);
+    pause(wait);
+  }
+  return loop;
+}
+
+void RelayEngine::request_stop() noexcept {
+  stop_requested_ = true;
+  reports_.interrupt();
+}
+
+Result<void> RelayEngine::close() {
+  if (std::exchange(closed_, true)) return {};
+  for (auto& lane : lanes_)
+    lane->stop();
+  const auto leases = core_.leases();
+  if (leases.empty()) return {};
+  return store_->release(leases, Deadline::after(release_patience));
+}
+
+// One pass, or a continuous run until it is stopped or fails: actions lead to inputs, and when none
+// is left, to waiting for what the lanes report.
+RelayEngine::End RelayEngine::drive(core::input::Begin begin) {
+  POSTRIDER_ASSERT(!closed_);
+  end_.reset();
+  stop_told_ = false;
+  continuous_ = begin.continuous;
+  take_step(begin);
+  while (!end_) {
+    stop_if_asked();
+    if (!inputs_.empty()) {
+      auto input = std::move(inputs_.front());
+      inputs_.pop();
+      take_step(std::move(input));
+    } else if (!end_) {
+      await_reports();
+    }
+  }
+  return *std::exchange(end_, std::nullopt);
+}
+
+void RelayEngine::take_step(core::Input input) {
+  for (auto& action : core_.step(std::move(input), clock_.steady())) {
+    std::visit([this](auto& asked) { execute(asked); }, action);
+  }
+}
+
+// A stop ends the continuous run; a single pass is short and ends by itself.
+void RelayEngine::stop_if_asked() {
+  if (!continuous_ || !stop_requested_) return;
+  if (!std::exchange(stop_told_, true)) {
+    stop_at_most_ = clock_.steady() + options_.drain_timeout;
+    inputs_.emplace(core::input::Stop{});
+  } else if (inputs_.empty() && core_.in_flight() > 0 && clock_.steady() >= stop_at_most_) {
+    end_ = End{{}, std::nullopt, true};
+  }
+}
+
+void RelayEngine::await_reports() {
+  core::input::Outcomes outcomes;
+  for (auto& report : reports_.pop_all(patience())) {
+    if (report.failure) {
+      inputs_.emplace(core::input::PublisherFailed{report.route, *std::move(report.failure)});
+    }
+    std::move(report.outcomes.begin(), report.outcomes.end(),
+              std::back_inserter(outcomes.outcomes));
+  }
+  take_step(std::move(outcomes));
+}
+
+milliseconds RelayEngine::patience() const {
+  const auto wake = core_.wake_at();
+  if (!wake) return longest_wait;
+  const auto wait = std::chrono::ceil<milliseconds>(*wake - clock_.steady());
+  return std::clamp(wait, milliseconds(0), longest_wait);
+}
+
+Deadline RelayEngine::store_deadline() const {
+  return Deadline::after(options_.store_timeout);
+}
+
+template <class Answer, class T>
+void RelayEngine::answer(Result<T> result) {
+  if (!result) {
+    inputs_.emplace(core::input::StoreFailed{std::move(result).error()});
+    return;
+  }
+  note_store_recovered();
+  inputs_.emplace(Answer{std::move(result).value()});
+}
+
+void RelayEngine::execute(core::action::Lease& lease) {
+  lease.request.now = clock_.database_override();
+  const auto asked_at = clock_.steady();
+  auto result = store_->lease(lease.request, store_deadline());
+  if (!result) {
+    inputs_.emplace(core::input::StoreFailed{std::move(result).error()});
+    return;
+  }
+  note_store_recovered();
+  inputs_.emplace(core::input::Leased{std::move(result).value(), asked_at});
+}
+
+void RelayEngine::execute(core::action::Claim& claim) {
+  claim.request.now = clock_.database_override();
+  answer<core::input::Claimed>(store_->claim(claim.request, store_deadline()));
+}
+
+void RelayEngine::execute(core::action::TakeDue& due) {
+  due.request.now = clock_.database_override();
+  answer<core::input::TookDue>(store_->due(due.request, store_deadline()));
+}
+
+void RelayEngine::execute(core::action::TakeHeld& held) {
+  held.request.now = clock_.database_override();
+  answer<core::input::TookHeld>(store_->held(held.request, store_deadline()));
+}
+
+void RelayEngine::execute(core::action::Settle& settle) {
+  settle.request.now = clock_.database_override();
+  answer<core::input::Settled>(store_->settle(settle.request, store_deadline()));
+}
+
+void RelayEngine::execute(core::action::Submit& submit) {
+  lanes_[submit.route]->send(std::move(submit.messages));
+}
+
+void RelayEngine::execute(core::action::Notify& notify) {
+  observer_.notice(notify.notice);
+}
+
+void RelayEngine::execute(core::action::Done& done) {
+  end_ = End{std::move(done.report), std::move(done.error), false};
+}
+
+void RelayEngine::pause(milliseconds wait) {
+  if (!stop_requested_)
+    (void)reports_.pop_all(wait);  // late outcomes of a failed pass mean nothing
+}
+
+// ---- one notice per change of the store's state
+
+void RelayEngine::note_store_failed(const Error& error, milliseconds wait) {
+  if (store_failures_ > 1) return;
+  Notice notice;
+  notice.kind = NoticeKind::store_failed;
+  notice.code = to_string(error.code);
+  notice.detail = error.message;
+  notice.wait = wait;
+  observer_.notice(notice);
+}
+
+void RelayEngine::note_store_recovered() {
+  worked_once_ = true;
+  if (std::exchange(store_failures_, 0) == 0) return;
+  Notice notice;
+  notice.kind = NoticeKind::store_recovered;
+  observer_.notice(notice);
+}
+
+milliseconds RelayEngine::next_backoff() {
+  constexpr unsigned most_doublings = 10;
+  const auto doubled =
+      least_backoff * (std::int64_t{1} << std::min(store_failures_++, most_doublings));
+  const auto whole = std::min(doubled, most_backoff);
+  const auto chance = random_.next() % static_cast<std::uint64_t>(whole.count() / 2 + 1);
+  return whole / 2 + milliseconds(static_cast<std::int64_t>(chance));
+}
+
+}  // namespace postrider::engine
