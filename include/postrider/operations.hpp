@@ -99,8 +99,9 @@ class Operations {
   virtual Result<bool> route_resume(const std::string& route, const Operator& who,
                                     std::optional<Timestamp> now, Deadline deadline) = 0;
   /// Deletes up to `limit` events, with their deliveries, whose last completion is older than
-  /// `older_than` and of which nothing is pending, dispatched, held or failed. Returns how many
-  /// events went (with `dry_run`: would go).
+  /// `older_than` and of which nothing is pending, dispatched, held or failed; a dead letter that
+  /// has a later generation is history and keeps nothing. Returns how many events went (with
+  /// `dry_run`: would go).
   virtual Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
                                      std::optional<Timestamp> now, Deadline deadline) = 0;
 };

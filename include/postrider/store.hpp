@@ -64,7 +64,8 @@ class Store {
   /// Gives leases back at once; those that are not ours any more are passed over.
   virtual Result<void> release(std::span<const Lease> leases, Deadline deadline) = 0;
 
-  /// Reads the next events that are not routed yet. Writes nothing.
+  /// Reads the next events that are not routed yet, without the held ones: `held` reads those.
+  /// Writes nothing.
   virtual Result<ClaimedBatch> claim(const ClaimRequest& request, Deadline deadline) = 0;
 
   /// Reads deliveries that may be attempted now, and dispatched ones that are overdue. Writes

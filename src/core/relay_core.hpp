@@ -89,8 +89,8 @@ class RelayCore {
 
   // Why an item is not sent when its turn comes: a row of it is stored instead.
   struct RowInstead {
-    std::optional<Outcome> rejection;  // the event cannot be sent at all
-    milliseconds delay{0};             // it is not to be sent before this time has passed
+    std::optional<Outcome> outcome;  // it cannot be sent, or its result did not come in time
+    milliseconds delay{0};           // it is not to be sent before this time has passed
   };
 
   // One delivery in memory.
@@ -172,7 +172,8 @@ class RelayCore {
   [[nodiscard]] bool any_route_matches(std::string_view type) const;
   [[nodiscard]] std::optional<std::size_t> route_by_name(const std::string& name) const;
   void drop_partition(Partition partition);
-  void drop_item(ItemId id);
+  void drop_from(SettleDraft& draft, Partition partition);
+  std::optional<ItemId> drop_item(ItemId id);
   void forget_rows_not_in_flight(Partition partition);
   void forget_unsettled();
   [[nodiscard]] std::vector<ItemId> items_of(Partition partition) const;
@@ -192,6 +193,9 @@ class RelayCore {
   void write_row(ItemId id, NewDelivery row, bool blocks);
   void update_row(ItemId id, DeliveryUpdate update, bool blocks);
   void advance_blocked_lane(std::size_t route, const std::string& key, ItemId head);
+  void finish_in_lane(ItemId id);
+  void move_up_in_blocked_lane(std::size_t route, std::optional<ItemId> head);
+  [[nodiscard]] bool is_undecided(const Item& item, ItemId id) const;
   void leave_entry(EntryId id, ItemId item);
   void complete_entries();
   void complete_entry(Entry entry);

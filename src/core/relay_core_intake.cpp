@@ -123,13 +123,11 @@ void RelayCore::take_delivery(DueDelivery& due) {
   item.ambiguous = due.delivery.ambiguous;
   item.row = std::move(due.delivery);
   rows_in_memory_.emplace(item.row->id, id);
-  if (due.overdue) {
-    items_.emplace(id, std::move(item));
-    decide(id, Outcome::unknown("timed_out", "no result before the deadline"), false);
-    return;
-  }
   if (!due.malformed.empty()) {
     item.row_instead = RowInstead{Outcome::rejected(undecodable, due.malformed), {}};
+  } else if (due.overdue) {
+    item.row_instead =
+        RowInstead{Outcome::unknown("timed_out", "no result before the deadline"), {}};
   }
   item.queued = true;
   state.queue.push(id, item.key);
@@ -158,17 +156,21 @@ void RelayCore::drop_partition(Partition partition) {
     std::erase(complete_, entry->first);
     entry = entries_.erase(entry);
   }
-  for (const auto& event : draft_.remove(partition))
-    reading_.on_settled(event.batch);
-  if (settling_) {
-    for (const auto& event : settling_->remove(partition))
-      reading_.on_settled(event.batch);
-  }
+  drop_from(draft_, partition);
+  if (settling_) drop_from(*settling_, partition);
   reading_.lose(partition);
   holdings_.erase(partition);
 }
 
-void RelayCore::drop_item(ItemId id) {
+void RelayCore::drop_from(SettleDraft& draft, Partition partition) {
+  const auto removed = draft.remove(partition);
+  for (const auto& event : removed.events)
+    reading_.on_settled(event.batch);
+  for (const auto& row : removed.lane_rows)
+    routes_[row.route].queue.on_row_committed(row.key);
+}
+
+std::optional<ItemId> RelayCore::drop_item(ItemId id) {
   const auto& item = items_.at(id);
   auto& state = routes_[item.route];
   if (item.attempt) {
@@ -176,19 +178,24 @@ void RelayCore::drop_item(ItemId id) {
     orphans_.emplace(*item.attempt, item.route);
   }
   std::erase_if(state.doubtful, [&](const Doubtful& doubtful) { return doubtful.item == id; });
-  if (item.queued) state.queue.remove(id, item.key);
+  std::optional<ItemId> next;
+  if (item.queued) next = state.queue.remove(id, item.key);
   erase_item(id);
+  return next;
 }
 
 // An operator changed deliveries of this partition: what is believed about rows that have not been
 // sent is read again. Those in flight are settled by compare-and-set.
 void RelayCore::forget_rows_not_in_flight(Partition partition) {
   for (const auto id : items_of(partition)) {
+    if (!items_.contains(id)) continue;
     const auto& item = items_.at(id);
     const auto& doubtful = routes_[item.route].doubtful;
     const bool in_doubt = std::any_of(doubtful.begin(), doubtful.end(),
                                       [&](const Doubtful& one) { return one.item == id; });
-    if (item.row && !item.attempt && !in_doubt) drop_item(id);
+    if (!item.row || item.attempt || in_doubt) continue;
+    const auto route = item.route;
+    move_up_in_blocked_lane(route, drop_item(id));
   }
 }
 

@@ -157,7 +157,7 @@ void RelayCore::complete_item(ItemId id) {
   if (route.record == Record::all) {
     entries_.at(entry).rows.push_back(new_row(item, DeliveryStatus::completed));
   }
-  routes_[item.route].queue.finish(id, item.key);
+  finish_in_lane(id);
   erase_item(id);
   leave_entry(entry, id);
 }
@@ -252,7 +252,7 @@ void RelayCore::write_row(ItemId id, NewDelivery row, bool blocks) {
   } else if (blocks) {
     entry.lane_heads.push_back(id);
   } else {
-    routes_[item.route].queue.finish(id, item.key);
+    finish_in_lane(id);
     erase_item(id);
   }
   leave_entry(entry_id, id);
@@ -269,7 +269,7 @@ void RelayCore::update_row(ItemId id, DeliveryUpdate update, bool blocks) {
   if (item.queued && item.key && blocks) {
     advance_blocked_lane(item.route, *item.key, id);
   } else if (item.queued) {
-    queue.finish(id, item.key);
+    finish_in_lane(id);
   }
   erase_item(id);
 }
@@ -285,6 +285,29 @@ void RelayCore::advance_blocked_lane(std::size_t route, const std::string& key, 
     erase_item(stored);
   }
   if (next) become_behind(*next);
+}
+
+void RelayCore::finish_in_lane(ItemId id) {
+  const auto& item = items_.at(id);
+  const auto route = item.route;
+  move_up_in_blocked_lane(route, routes_[route].queue.finish(id, item.key));
+}
+
+// A stored delivery was read because it may leave; one without a row must not pass rows that stand
+// between it and those in memory.
+void RelayCore::move_up_in_blocked_lane(std::size_t route, std::optional<ItemId> head) {
+  if (!head) return;
+  const auto& item = items_.at(*head);
+  if (item.row) {
+    routes_[route].queue.make_ready(*head);
+  } else if (is_undecided(item, *head)) {
+    become_behind(*head);
+  }
+}
+
+bool RelayCore::is_undecided(const Item& item, ItemId id) const {
+  const auto& undecided = entries_.at(*item.entry).undecided;
+  return std::find(undecided.begin(), undecided.end(), id) != undecided.end();
 }
 
 void RelayCore::leave_entry(EntryId id, ItemId item) {

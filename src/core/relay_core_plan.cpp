@@ -119,9 +119,10 @@ void RelayCore::submit_on(std::size_t route) {
 
 void RelayCore::store_instead(ItemId id) {
   const auto instead = *items_.at(id).row_instead;
-  if (instead.rejection) {
-    record_error(items_.at(id), *instead.rejection);
-    decide(id, *instead.rejection, false);
+  if (instead.outcome) {
+    items_.at(id).ambiguous |= instead.outcome->kind == OutcomeKind::unknown;
+    record_error(items_.at(id), *instead.outcome);
+    decide(id, *instead.outcome, false);
   } else {
     note_next_due(instead.delay);
     park(id);

@@ -41,13 +41,23 @@ void RouteQueue::give_back(const std::vector<ItemId>& heads) {
   ready_.insert(ready_.begin(), heads.begin(), heads.end());
 }
 
-void RouteQueue::finish(ItemId head, const Key& key) {
-  if (!key) return;
+std::optional<ItemId> RouteQueue::finish(ItemId head, const Key& key) {
+  if (!key) return std::nullopt;
   auto& items = lanes_.at(*key).items;
   POSTRIDER_ASSERT(!items.empty() && items.front() == head);
   items.pop_front();
-  if (!items.empty()) ready_.push_back(items.front());
-  erase_if_idle(*key);
+  return move_up(*key);
+}
+
+std::optional<ItemId> RouteQueue::move_up(const std::string& key) {
+  const auto& lane = lanes_.at(key);
+  if (lane.items.empty()) {
+    erase_if_idle(key);
+    return std::nullopt;
+  }
+  if (lane.blocked) return lane.items.front();
+  ready_.push_back(lane.items.front());
+  return std::nullopt;
 }
 
 std::optional<ItemId> RouteQueue::block(ItemId head, const Key& key) {
@@ -78,16 +88,17 @@ void RouteQueue::on_row_committed(const std::string& key) {
   erase_if_idle(key);
 }
 
-void RouteQueue::remove(ItemId item, const Key& key) {
+std::optional<ItemId> RouteQueue::remove(ItemId item, const Key& key) {
   ready_.erase(std::remove(ready_.begin(), ready_.end(), item), ready_.end());
-  if (!key) return;
+  if (!key) return std::nullopt;
   const auto found = lanes_.find(*key);
-  if (found == lanes_.end()) return;
-  auto& lane = found->second;
-  const bool was_head = !lane.items.empty() && lane.items.front() == item;
-  lane.items.erase(std::remove(lane.items.begin(), lane.items.end(), item), lane.items.end());
-  if (was_head && !lane.blocked && !lane.items.empty()) ready_.push_back(lane.items.front());
+  if (found == lanes_.end()) return std::nullopt;
+  auto& items = found->second.items;
+  const bool was_head = !items.empty() && items.front() == item;
+  items.erase(std::remove(items.begin(), items.end(), item), items.end());
+  if (was_head) return move_up(*key);
   erase_if_idle(*key);
+  return std::nullopt;
 }
 
 void RouteQueue::clear() {

@@ -47,8 +47,10 @@ class RouteQueue {
   /// Puts heads that were taken back to the front, in the order given.
   void give_back(const std::vector<ItemId>& heads);
 
-  /// The head is done: the next of its lane may leave.
-  void finish(ItemId head, const Key& key);
+  /// The head is done. The next of its lane may leave, but in a blocked lane the caller has to say
+  /// what becomes of the one returned: `make_ready` if it has a row, else it has to become one.
+  [[nodiscard]] std::optional<ItemId> finish(ItemId head, const Key& key);
+  void make_ready(ItemId head) { ready_.push_back(head); }
   /// The head is an open row now: blocks the lane and returns the next head, which has to become a
   /// row behind it, if there is one.
   [[nodiscard]] std::optional<ItemId> block(ItemId head, const Key& key);
@@ -60,8 +62,8 @@ class RouteQueue {
   void on_row_drafted(const std::string& key);
   void on_row_committed(const std::string& key);
 
-  /// Takes out an item that was not taken; if it was a head, the next one moves up.
-  void remove(ItemId item, const Key& key);
+  /// Takes out an item wherever it stands. If it was a head, the next one moves up as in `finish`.
+  std::optional<ItemId> remove(ItemId item, const Key& key);
   void clear();
 
  private:
@@ -71,6 +73,7 @@ class RouteQueue {
     std::size_t uncommitted_rows = 0;
   };
 
+  [[nodiscard]] std::optional<ItemId> move_up(const std::string& key);
   void erase_if_idle(const std::string& key);
 
   std::deque<ItemId> ready_;

@@ -17,6 +17,15 @@ void erase_of(std::vector<T>& things, Partition partition) {
   std::erase_if(things, [&](const T& thing) { return thing.partition == partition; });
 }
 
+template <class T>
+std::vector<T> take_of(std::vector<T>& things, Partition partition) {
+  const auto others = std::stable_partition(
+      things.begin(), things.end(), [&](const T& thing) { return thing.partition == partition; });
+  std::vector<T> taken(std::make_move_iterator(things.begin()), std::make_move_iterator(others));
+  things.erase(things.begin(), others);
+  return taken;
+}
+
 }  // namespace
 
 void SettleDraft::append(SettleDraft later) {
@@ -30,16 +39,12 @@ void SettleDraft::append(SettleDraft later) {
   move_behind(notices, later.notices);
 }
 
-std::vector<SettleDraft::SettledEvent> SettleDraft::remove(Partition partition) {
-  std::vector<SettledEvent> removed;
-  std::copy_if(events.begin(), events.end(), std::back_inserter(removed),
-               [&](const SettledEvent& event) { return event.partition == partition; });
-  erase_of(events, partition);
+SettleDraft::Removed SettleDraft::remove(Partition partition) {
+  Removed removed{take_of(events, partition), take_of(lane_rows, partition)};
   erase_of(routed, partition);
   erase_of(deliveries, partition);
   erase_of(updates, partition);
   erase_of(released, partition);
-  erase_of(lane_rows, partition);
   std::erase_if(notices, [&](const Notice& notice) { return notice.partition == partition; });
   if (mark) std::erase(mark->partitions, partition);
   return removed;

@@ -51,8 +51,13 @@ struct SettleDraft {
 
   /// Puts `later` behind this one.
   void append(SettleDraft later);
-  /// Takes out whatever belongs to `partition` and returns the events that will not be settled here.
-  std::vector<SettledEvent> remove(Partition partition);
+  /// What a commit of the part that was taken out would have led to.
+  struct Removed {
+    std::vector<SettledEvent> events;
+    std::vector<LaneRow> lane_rows;
+  };
+  /// Takes out whatever belongs to `partition`.
+  Removed remove(Partition partition);
   /// The partitions that the request touches, ascending.
   [[nodiscard]] std::vector<Partition> partitions() const;
   /// The request, but for its leases and time.
