@@ -1,0 +1,139 @@
+#pragma once
+/// \file
+/// The tables of the memory store. Ordered containers only, so that equal calls give equal answers.
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <postrider/testing/memory_store.hpp>
+
+#include "base/mutex.hpp"
+
+namespace postrider::testing {
+
+struct EventRow {
+  std::shared_ptr<const Event> event;
+  Partition partition;
+  std::optional<Timestamp> routed_at;
+  std::string malformed;
+};
+
+/// Unique per delivery row, and the order in which rows are read.
+struct DeliveryKey {
+  Seq event_seq;
+  std::string route;
+  int generation = 1;
+  friend auto operator<=>(const DeliveryKey&, const DeliveryKey&) = default;
+};
+
+struct PartitionRow {
+  std::string owner;  ///< empty: free
+  FencingToken token;
+  Timestamp leased_until;
+  ReadMark mark;
+  std::int64_t generation = 0;
+};
+
+/// Requires: every function is called by one thread at a time; `MemoryDatabase` sees to that.
+class Tables {
+ public:
+  explicit Tables(std::int32_t partitions) : partitions_(static_cast<std::size_t>(partitions)) {}
+
+  std::map<Seq, EventRow>& events() { return events_; }
+  const std::map<Seq, EventRow>& events() const { return events_; }
+  std::vector<PartitionRow>& partitions() { return partitions_; }
+  const std::vector<PartitionRow>& partitions() const { return partitions_; }
+  std::set<std::string>& paused_routes() { return paused_routes_; }
+  const std::set<std::string>& paused_routes() const { return paused_routes_; }
+  std::vector<AuditEntry>& audit() { return audit_; }
+  const std::vector<AuditEntry>& audit() const { return audit_; }
+  const std::map<DeliveryKey, Delivery>& deliveries() const { return deliveries_; }
+
+  PartitionRow& partition(Partition partition) {
+    return partitions_.at(static_cast<std::size_t>(partition.value()));
+  }
+  const EventRow& event_of(const Delivery& delivery) const {
+    return events_.at(delivery.event_seq);
+  }
+
+  /// Gives the event its seq and partition. The caller has made sure that nothing of it is taken.
+  Seq insert_event(Event event, std::string malformed);
+  [[nodiscard]] bool has_event_id(const EventId& id) const { return event_ids_.contains(id); }
+  [[nodiscard]] bool has_version(const Aggregate& aggregate, std::int64_t version) const {
+    return versions_.contains({aggregate, version});
+  }
+  /// With all its deliveries.
+  void erase_event(Seq seq);
+
+  /// False when the id, or the row's place (event, route, generation), is taken. Requires: the
+  /// event is there.
+  bool insert_delivery(Delivery delivery);
+  [[nodiscard]] const Delivery* find_delivery(const DeliveryId& id) const;
+  /// Replaces the row with the same id.
+  void write_delivery(Delivery delivery);
+  void erase_delivery(const DeliveryId& id);
+
+  /// Rows that are not at their end, and dead letters: held, pending, dispatched, and failed ones
+  /// without a later generation. In order of reading.
+  [[nodiscard]] std::vector<const Delivery*> open_deliveries() const;
+  [[nodiscard]] bool is_open(const DeliveryKey& key) const { return open_.contains(key); }
+  [[nodiscard]] bool is_superseded(const DeliveryKey& key) const {
+    return deliveries_.contains({key.event_seq, key.route, key.generation + 1});
+  }
+  [[nodiscard]] bool is_held(Seq seq) const { return open_.contains({seq, "", 1}); }
+
+ private:
+  static DeliveryKey key_of(const Delivery& delivery) {
+    return {delivery.event_seq, delivery.route, delivery.generation};
+  }
+  void index(const Delivery& delivery);
+
+  std::int64_t last_seq_ = 0;
+  std::map<Seq, EventRow> events_;
+  std::set<EventId> event_ids_;
+  std::set<std::pair<Aggregate, std::int64_t>> versions_;
+  std::map<DeliveryKey, Delivery> deliveries_;
+  std::map<DeliveryId, DeliveryKey> delivery_ids_;
+  std::set<DeliveryKey> open_;
+  std::vector<PartitionRow> partitions_;
+  std::set<std::string> paused_routes_;
+  std::vector<AuditEntry> audit_;
+};
+
+class MemoryDatabase {
+ public:
+  MemoryDatabase(std::int32_t partitions, const Clock& clock, Random& random);
+  MemoryDatabase(std::int32_t partitions, const Clock& clock, std::unique_ptr<Random> random);
+
+  mutable Mutex mutex;
+  Tables tables POSTRIDER_GUARDED_BY(mutex);
+  IdGenerator ids POSTRIDER_GUARDED_BY(mutex);
+
+  [[nodiscard]] Timestamp time_of(const std::optional<Timestamp>& now) const {
+    return now ? *now : clock_.wall();
+  }
+
+ private:
+  std::unique_ptr<Random> own_random_;
+  const Clock& clock_;
+};
+
+/// Tells whether `delivery`, an open one, holds back what queues behind it; see `Store`.
+[[nodiscard]] inline bool blocks(const Delivery& delivery) {
+  return delivery.status == DeliveryStatus::pending ||
+         delivery.status == DeliveryStatus::dispatched ||
+         (delivery.status == DeliveryStatus::failed && delivery.on_failed == OnFailed::halt);
+}
+
+/// Tells whether `delivery` was handed over and its deadline has passed without a result.
+[[nodiscard]] inline bool is_overdue(const Delivery& delivery, Timestamp now) {
+  return delivery.status == DeliveryStatus::dispatched && delivery.delivery_timeout_at <= now;
+}
+
+}  // namespace postrider::testing

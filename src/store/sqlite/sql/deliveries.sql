@@ -1,0 +1,179 @@
+-- Deliveries: what is still open, and what is dead.
+--
+-- Statements that return a delivery all give the columns of `read_delivery`, in its order.
+
+-- name: deliveries_insert
+-- Stores an open delivery. Repeatable: a row with this id, or one for the same event, route and
+-- generation, is left alone. A held row only joins an event that is not routed. Unique indexes.
+INSERT INTO {prefix}outbox_deliveries (
+  id, event_seq, event_id, route, ordering_key, status, attempts, retry_delays, timeout_ms,
+  on_failed, dispatch_id, available_at, dispatched_at, delivery_timeout_at, finished_at,
+  failure_code, failure_detail, ambiguous)
+SELECT :id, :event_seq, :event_id, :route, :ordering_key, :status, :attempts, :retry_delays,
+  :timeout_ms, :on_failed, :dispatch_id, :available_at, :dispatched_at, :delivery_timeout_at,
+  :finished_at, :failure_code, :failure_detail, :ambiguous
+WHERE :status <> 'held'
+  OR EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_events AS e
+    WHERE e.seq = :event_seq
+      AND e.routed_at IS NULL)
+ON CONFLICT DO NOTHING;
+
+-- name: deliveries_exists
+-- Whether a row with this id is there. Primary key.
+SELECT 1
+FROM {prefix}outbox_deliveries
+WHERE id = :id;
+
+-- name: deliveries_timeout
+-- How long an attempt of this delivery may stay unanswered. Primary key.
+SELECT timeout_ms
+FROM {prefix}outbox_deliveries
+WHERE id = :id;
+
+-- name: deliveries_update
+-- Changes the row that the relay believes to see, and no other (compare-and-set). Pending again, a
+-- row forgets its dispatch; a final one keeps its time as history. Primary key.
+UPDATE {prefix}outbox_deliveries
+SET status = :status,
+  attempts = :attempts,
+  dispatch_id = :dispatch_id,
+  available_at = coalesce(:available_at, available_at),
+  dispatched_at = CASE
+    WHEN :status = 'pending' THEN NULL
+    ELSE coalesce(:dispatched_at, dispatched_at)
+  END,
+  delivery_timeout_at = :delivery_timeout_at,
+  finished_at = :finished_at,
+  failure_code = :failure_code,
+  failure_detail = :failure_detail,
+  ambiguous = :ambiguous
+WHERE id = :id
+  AND status = :expected_status
+  AND dispatch_id IS :expected_dispatch_id;
+
+-- name: deliveries_release
+-- Takes away the row that held an event, in the transaction that routes it. Primary key.
+DELETE FROM {prefix}outbox_deliveries
+WHERE id = :id
+  AND status = 'held';
+
+-- name: deliveries_pending
+-- The pending rows of one route in the order in which they may leave. Index alone:
+-- outbox_deliveries_pending. The caller decides from it who is at the head.
+SELECT d.event_seq, d.available_at, d.ordering_key
+FROM {prefix}outbox_deliveries AS d
+WHERE d.status = 'pending'
+  AND d.route = :route
+ORDER BY d.event_seq;
+
+-- name: deliveries_overdue
+-- Dispatched rows of one route whose deadline has passed. Index: outbox_deliveries_dispatched.
+SELECT d.event_seq
+FROM {prefix}outbox_deliveries AS d
+WHERE d.status = 'dispatched'
+  AND d.route = :route
+  AND d.delivery_timeout_at <= :now
+ORDER BY d.delivery_timeout_at
+LIMIT :limit;
+
+-- name: deliveries_next_deadline
+-- The nearest deadline that has not passed. Index: outbox_deliveries_dispatched.
+SELECT min(d.delivery_timeout_at)
+FROM {prefix}outbox_deliveries AS d
+WHERE d.status = 'dispatched'
+  AND d.route = :route
+  AND d.delivery_timeout_at > :now;
+
+-- name: deliveries_get
+-- The latest delivery of an event on a route. Index: outbox_deliveries_current.
+SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts,
+  d.retry_delays, d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at,
+  d.delivery_timeout_at, d.finished_at, d.failure_code, d.failure_detail, d.ambiguous,
+  d.generation
+FROM {prefix}outbox_deliveries AS d
+WHERE d.current = 1
+  AND d.event_seq = :event_seq
+  AND d.route = :route;
+
+-- name: deliveries_count
+-- For `status`, by route. Failures of which a person made a next generation count no more as dead,
+-- but their attempts were made. Reads the table once.
+SELECT d.route,
+  sum(d.status = 'held'),
+  sum(d.status = 'pending' AND d.available_at <= :now),
+  sum(d.status = 'pending' AND d.available_at > :now),
+  sum(d.status = 'dispatched'),
+  sum(d.status = 'dispatched' AND d.delivery_timeout_at <= :now),
+  sum(d.status = 'completed'),
+  sum(d.status = 'failed' AND d.current = 1),
+  sum(d.status = 'discarded'),
+  sum(d.status = 'cancelled'),
+  sum(d.attempts),
+  min(CASE WHEN d.status = 'pending' AND d.available_at <= :now THEN d.available_at END),
+  min(CASE WHEN d.status = 'dispatched' THEN d.dispatched_at END)
+FROM {prefix}outbox_deliveries AS d
+GROUP BY d.route
+ORDER BY d.route;
+
+-- name: deliveries_dead
+-- Dead letters that meet every condition given, oldest first. Index: outbox_deliveries_dead. :ids
+-- is a JSON array, the one form in which SQLite takes a list.
+SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts,
+  d.retry_delays, d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at,
+  d.delivery_timeout_at, d.finished_at, d.failure_code, d.failure_detail, d.ambiguous,
+  d.generation, e.type, e.aggregate_type, e.aggregate_id
+FROM {prefix}outbox_deliveries AS d
+  INNER JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
+WHERE d.status = 'failed'
+  AND d.current = 1
+  AND (:ids IS NULL OR d.id IN (SELECT value FROM json_each(:ids)))
+  AND (:route IS NULL OR d.route = :route)
+  AND (:event_type IS NULL OR e.type = :event_type)
+  AND (:failure_code IS NULL OR d.failure_code = :failure_code)
+  AND (:ambiguous IS NULL OR d.ambiguous = :ambiguous)
+ORDER BY d.event_seq, d.route
+LIMIT :limit;
+
+-- name: deliveries_supersede
+-- Makes a dead letter history, before its next generation is stored. Primary key.
+UPDATE {prefix}outbox_deliveries
+SET current = 0
+WHERE id = :id
+  AND status = 'failed'
+  AND current = 1;
+
+-- name: deliveries_insert_generation
+-- The next generation of a superseded row: the same event, route, key and policy, due at once.
+-- Primary key.
+INSERT INTO {prefix}outbox_deliveries (
+  id, event_seq, event_id, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
+  available_at, generation)
+SELECT :new_id, d.event_seq, d.event_id, d.route, d.ordering_key, 'pending', d.retry_delays,
+  d.timeout_ms, d.on_failed, :now, d.generation + 1
+FROM {prefix}outbox_deliveries AS d
+WHERE d.id = :id;
+
+-- name: deliveries_discard
+-- Gives a dead letter up. Primary key.
+UPDATE {prefix}outbox_deliveries
+SET status = 'discarded',
+  finished_at = :now
+WHERE id = :id
+  AND status = 'failed'
+  AND current = 1;
+
+-- name: deliveries_delete
+-- All generations of an event that goes, or none while one of them is open, dead or too young.
+-- Unique index on (event_seq, route, generation).
+DELETE FROM {prefix}outbox_deliveries
+WHERE event_seq = :event_seq
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.event_seq = :event_seq
+      AND (
+        d.status IN ('held', 'pending', 'dispatched')
+        OR (d.status = 'failed' AND d.current = 1)
+        OR d.finished_at > :before));

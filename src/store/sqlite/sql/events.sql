@@ -1,0 +1,114 @@
+-- Events: written once, read in the order of seq, marked once, deleted after their retention.
+--
+-- Statements that return an event all give the columns of `read_event_row`, in its order. A payload
+-- stands in one of two columns; available_at is brought to the fixed form if it has another.
+
+-- name: events_insert
+-- Writes one event. What the writer leaves open is made by the column's default, so the content
+-- type is always given by our own library and created_at never. Unique: id, aggregate's version.
+INSERT INTO {prefix}outbox_events (
+  id, aggregate_type, aggregate_id, aggregate_version, type, payload, payload_bytes, content_type,
+  headers, available_at)
+VALUES (
+  :id, :aggregate_type, :aggregate_id, :aggregate_version, :type, :payload, :payload_bytes,
+  :content_type, :headers, :available_at);
+
+-- name: events_claim
+-- The next events that are neither routed nor held. Index: outbox_events_unrouted, and for the
+-- held rows outbox_deliveries_held. The caller stops reading at its bound of bytes.
+SELECT e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  coalesce(e.payload, e.payload_bytes) AS payload, e.content_type, e.headers, e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at
+FROM {prefix}outbox_events AS e
+WHERE e.seq > :after
+  AND e.routed_at IS NULL
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.event_seq = e.seq
+      AND d.status = 'held')
+ORDER BY e.seq
+LIMIT :limit;
+
+-- name: events_held
+-- Events that wait for a valid route, with the id of the row that holds them. Index:
+-- outbox_deliveries_held, then the primary key.
+SELECT e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  coalesce(e.payload, e.payload_bytes) AS payload, e.content_type, e.headers, e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at,
+  d.id AS delivery_id
+FROM {prefix}outbox_deliveries AS d
+  INNER JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
+WHERE d.status = 'held'
+  AND d.event_seq > :after
+ORDER BY d.event_seq
+LIMIT :limit;
+
+-- name: events_get
+-- The event of a delivery. Primary key.
+SELECT e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  coalesce(e.payload, e.payload_bytes) AS payload, e.content_type, e.headers, e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at
+FROM {prefix}outbox_events AS e
+WHERE e.seq = :seq;
+
+-- name: events_last_seq
+-- How far the table reaches; 0 when it is empty. Primary key.
+SELECT coalesce(max(seq), 0)
+FROM {prefix}outbox_events;
+
+-- name: events_set_routed
+-- Marks one event, once: no row changes when somebody else was first. Primary key.
+UPDATE {prefix}outbox_events
+SET routed_at = :now
+WHERE seq = :seq
+  AND routed_at IS NULL;
+
+-- name: events_count
+-- For `status`. Indexes: the one of id counts all, outbox_events_unrouted the rest.
+SELECT
+  (SELECT count(*) FROM {prefix}outbox_events),
+  (SELECT count(*) FROM {prefix}outbox_events WHERE routed_at IS NULL),
+  (
+    SELECT e.created_at
+    FROM {prefix}outbox_events AS e
+    WHERE e.routed_at IS NULL
+    ORDER BY e.seq
+    LIMIT 1);
+
+-- name: events_purgeable
+-- Events whose last completion is older than the bound and of which nothing is open or dead.
+-- Primary key in order; per event the index on (event_seq, route, generation). Takes no lock,
+-- so the deletes below check again.
+SELECT e.seq
+FROM {prefix}outbox_events AS e
+WHERE e.routed_at <= :before
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.event_seq = e.seq
+      AND (
+        d.status IN ('held', 'pending', 'dispatched')
+        OR (d.status = 'failed' AND d.current = 1)
+        OR d.finished_at > :before))
+ORDER BY e.seq
+LIMIT :limit;
+
+-- name: events_delete
+-- One event of which no delivery is left. Primary key.
+DELETE FROM {prefix}outbox_events
+WHERE seq = :event_seq
+  AND routed_at <= :before
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.event_seq = :event_seq);

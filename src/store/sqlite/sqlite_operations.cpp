@@ -1,0 +1,356 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <postrider/store/sqlite.hpp>
+
+#include "base/timestamp_text.hpp"
+#include "store/common/timestamp_parse.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_rows.hpp"
+#include "store_sqlite_sql.hpp"
+
+namespace postrider {
+namespace store::sqlite {
+namespace {
+
+namespace statements = sql::store_sqlite;
+
+/// Bounds the memory and the transaction of one command.
+constexpr std::size_t most_rows = 100'000;
+
+SqliteOptions without_create(SqliteOptions options) {
+  options.create = false;
+  return options;
+}
+
+Result<void> check_limit(std::size_t limit) {
+  if (limit >= 1 && limit <= most_rows) return {};
+  return Error{limit == 0 ? ErrorCode::invalid_argument : ErrorCode::limit_exceeded,
+               Disposition::reject, fmt::format("the limit is {}. Give 1 to {}.", limit, most_rows),
+               "sqlite", ""};
+}
+
+std::optional<milliseconds> age_at(const SqliteQuery& row, int column, Timestamp now) {
+  if (row.is_null(column)) return std::nullopt;
+  const auto since = parse_timestamp(row.text(column));
+  if (!since) return std::nullopt;
+  return std::max(std::chrono::duration_cast<milliseconds>(now - *since), milliseconds::zero());
+}
+
+/// A JSON array of ids; none means that all are meant.
+std::optional<std::string> id_list(const std::vector<DeliveryId>& ids) {
+  if (ids.empty()) return std::nullopt;
+  std::string list = "[";
+  for (const auto& id : ids) {
+    if (list.size() > 1) list += ',';
+    list += '"' + id_text(id.value()) + '"';
+  }
+  return list += ']';
+}
+
+DeliveryCounts read_counts(const SqliteQuery& row, Timestamp now) {
+  DeliveryCounts counts;
+  counts.route = row.text(0);
+  counts.held = row.integer(1);
+  counts.due = row.integer(2);
+  counts.delayed = row.integer(3);
+  counts.dispatched = row.integer(4);
+  counts.overdue = row.integer(5);
+  counts.completed = row.integer(6);
+  counts.failed = row.integer(7);
+  counts.discarded = row.integer(8);
+  counts.cancelled = row.integer(9);
+  counts.retries = row.integer(10);
+  counts.oldest_due_age = age_at(row, 11, now);
+  counts.oldest_dispatched_age = age_at(row, 12, now);
+  return counts;
+}
+
+PartitionState read_partition(const SqliteQuery& row, Timestamp now) {
+  PartitionState state;
+  state.partition = Partition(static_cast<std::int32_t>(row.integer(0)));
+  const auto leased_until = parse_timestamp(row.text(3));
+  if (leased_until && *leased_until > now) {
+    state.owner = row.text(1);
+    state.remaining = until(*leased_until, now);
+  }
+  return state;
+}
+
+/// One line for the audit.
+struct AuditLine {
+  const Operator& who;
+  std::string_view action;
+  std::string object;
+  std::string detail = {};
+};
+
+class SqliteOperations final : public Operations {
+ public:
+  explicit SqliteOperations(const SqliteOptions& options)
+      : reader_(without_create(options), Access::read_only),
+        writer_(without_create(options), Access::read_write),
+        random_(system_random()) {}
+
+  Result<Status> status(std::optional<Timestamp> now, Deadline deadline) override {
+    return reader_.read(deadline, [&]() -> Result<Status> {
+      const auto at = reader_.now(now);
+      if (!at) return at.error();
+      Status status;
+      for (const auto part : {&SqliteOperations::count_events, &SqliteOperations::count_deliveries,
+                              &SqliteOperations::list_partitions, &SqliteOperations::list_paused}) {
+        if (auto done = (this->*part)(*at, status); !done) return done.error();
+      }
+      return status;
+    });
+  }
+
+  Result<std::vector<DeadLetter>> dead_letters(const DeadFilter& filter,
+                                               Deadline deadline) override {
+    if (auto checked = check_limit(filter.limit); !checked) return checked.error();
+    return reader_.read(deadline, [&] { return find_dead(reader_, filter); });
+  }
+
+  Result<std::vector<DeliveryId>> dead_retry(const DeadFilter& filter, const Operator& who,
+                                             std::optional<Timestamp> now,
+                                             Deadline deadline) override {
+    return change_dead(filter, now, deadline,
+                       [&](const Delivery& dead, Timestamp at) { return retry(dead, who, at); });
+  }
+
+  Result<std::vector<DeliveryId>> dead_discard(const DeadFilter& filter, const Operator& who,
+                                               std::optional<Timestamp> now,
+                                               Deadline deadline) override {
+    return change_dead(filter, now, deadline,
+                       [&](const Delivery& dead, Timestamp at) { return discard(dead, who, at); });
+  }
+
+  Result<bool> route_pause(const std::string& route, const Operator& who,
+                           std::optional<Timestamp> now, Deadline deadline) override {
+    return change_route(now, deadline, {who, "route_pause", route}, [&](Timestamp at) {
+      auto row = writer_.query(statements::routes_pause);
+      row.bind(":route", route).bind(":kind", "paused").bind(":now", timestamp_text(at));
+      row.bind(":paused_by", who.name).bind(":reason", who.reason);
+      return row.run();
+    });
+  }
+
+  Result<bool> route_resume(const std::string& route, const Operator& who,
+                            std::optional<Timestamp> now, Deadline deadline) override {
+    return change_route(now, deadline, {who, "route_resume", route}, [&](Timestamp) {
+      auto row = writer_.query(statements::routes_resume);
+      row.bind(":route", route);
+      return row.run();
+    });
+  }
+
+  Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
+                             std::optional<Timestamp> now, Deadline deadline) override;
+
+ private:
+  Result<void> count_events(Timestamp now, Status& status) {
+    auto row = reader_.query(statements::events_count);
+    if (!row.next()) return row.result();
+    status.events = {row.integer(0), row.integer(1), age_at(row, 2, now)};
+    return {};
+  }
+
+  Result<void> count_deliveries(Timestamp now, Status& status) {
+    auto rows = reader_.query(statements::deliveries_count);
+    rows.bind(":now", timestamp_text(now));
+    while (rows.next())
+      status.routes.push_back(read_counts(rows, now));
+    return rows.result();
+  }
+
+  Result<void> list_partitions(Timestamp now, Status& status) {
+    auto rows = reader_.query(statements::partitions_list);
+    while (rows.next())
+      status.partitions.push_back(read_partition(rows, now));
+    return rows.result();
+  }
+
+  Result<void> list_paused(Timestamp, Status& status) {
+    auto rows = reader_.query(statements::routes_list);
+    while (rows.next())
+      status.paused_routes.push_back(rows.text(0));
+    return rows.result();
+  }
+
+  static Result<std::vector<DeadLetter>> find_dead(SqliteConnection& connection,
+                                                   const DeadFilter& filter);
+  template <class Change>
+  Result<std::vector<DeliveryId>> change_dead(const DeadFilter& filter,
+                                              std::optional<Timestamp> now, Deadline deadline,
+                                              Change change);
+  template <class Change>
+  Result<bool> change_route(std::optional<Timestamp> now, Deadline deadline, const AuditLine& line,
+                            Change change);
+  Result<DeliveryId> retry(const Delivery& dead, const Operator& who, Timestamp now);
+  Result<DeliveryId> discard(const Delivery& dead, const Operator& who, Timestamp now);
+  Result<std::vector<std::int64_t>> find_purgeable(Timestamp before, std::size_t limit);
+  Result<std::int64_t> delete_events(const std::vector<std::int64_t>& events, Timestamp before,
+                                     Timestamp now);
+  Result<void> audit(const AuditLine& line, Timestamp now);
+  Result<void> bump();
+
+  SqliteConnection reader_;
+  SqliteConnection writer_;
+  std::unique_ptr<Random> random_;
+  IdGenerator ids_{system_clock(), *random_};
+};
+
+Result<std::vector<DeadLetter>> SqliteOperations::find_dead(SqliteConnection& connection,
+                                                            const DeadFilter& filter) {
+  std::vector<DeadLetter> letters;
+  auto rows = connection.query(statements::deliveries_dead);
+  rows.bind(":limit", static_cast<std::int64_t>(filter.limit));
+  rows.bind_if(":ids", id_list(filter.ids)).bind_if(":route", filter.route);
+  rows.bind_if(":event_type", filter.event_type).bind_if(":failure_code", filter.failure_code);
+  if (filter.ambiguous) rows.bind(":ambiguous", std::int64_t{*filter.ambiguous});
+  while (rows.next()) {
+    DeadLetter letter;
+    letter.delivery = read_delivery_columns(rows).delivery;
+    letter.event_type = rows.text(delivery_columns);
+    if (!rows.is_null(delivery_columns + 1)) {
+      letter.aggregate_key =
+          aggregate_key({rows.text(delivery_columns + 1), rows.text(delivery_columns + 2)});
+    }
+    letters.push_back(std::move(letter));
+  }
+  if (auto read = rows.result(); !read) return read.error();
+  return letters;
+}
+
+template <class Change>
+Result<std::vector<DeliveryId>> SqliteOperations::change_dead(const DeadFilter& filter,
+                                                              std::optional<Timestamp> now,
+                                                              Deadline deadline, Change change) {
+  if (auto checked = check_limit(filter.limit); !checked) return checked.error();
+  return writer_.write(deadline, [&]() -> Result<std::vector<DeliveryId>> {
+    const auto at = writer_.now(now);
+    if (!at) return at.error();
+    // Nobody else writes from here on, so what is found is what is changed.
+    const auto letters = find_dead(writer_, filter);
+    if (!letters) return letters.error();
+    std::vector<DeliveryId> changed;
+    for (const auto& letter : *letters) {
+      const auto id = change(letter.delivery, *at);
+      if (!id) return id.error();
+      changed.push_back(*id);
+    }
+    if (changed.empty()) return changed;
+    if (auto bumped = bump(); !bumped) return bumped.error();
+    return changed;
+  });
+}
+
+/// The old row goes first: of an event and route one row at a time is the current one.
+Result<DeliveryId> SqliteOperations::retry(const Delivery& dead, const Operator& who,
+                                           Timestamp now) {
+  const DeliveryId next(ids_.next());
+  auto old = writer_.query(statements::deliveries_supersede);
+  old.bind(":id", id_text(dead.id.value()));
+  if (auto done = old.run(); !done) return done.error();
+  auto row = writer_.query(statements::deliveries_insert_generation);
+  row.bind(":id", id_text(dead.id.value())).bind(":new_id", id_text(next.value()));
+  row.bind(":now", timestamp_text(now));
+  if (auto done = row.run(); !done) return done.error();
+  const AuditLine line{who, "dead_retry", id_text(dead.id.value()), id_text(next.value())};
+  if (auto done = audit(line, now); !done) return done.error();
+  return next;
+}
+
+Result<DeliveryId> SqliteOperations::discard(const Delivery& dead, const Operator& who,
+                                             Timestamp now) {
+  auto row = writer_.query(statements::deliveries_discard);
+  row.bind(":id", id_text(dead.id.value())).bind(":now", timestamp_text(now));
+  if (auto done = row.run(); !done) return done.error();
+  const AuditLine line{who, "dead_discard", id_text(dead.id.value())};
+  if (auto done = audit(line, now); !done) return done.error();
+  return dead.id;
+}
+
+template <class Change>
+Result<bool> SqliteOperations::change_route(std::optional<Timestamp> now, Deadline deadline,
+                                            const AuditLine& line, Change change) {
+  return writer_.write(deadline, [&]() -> Result<bool> {
+    const auto at = writer_.now(now);
+    if (!at) return at.error();
+    if (auto done = change(*at); !done) return done.error();
+    if (writer_.changes() == 0) return false;
+    if (auto done = audit(line, *at); !done) return done.error();
+    if (auto done = bump(); !done) return done.error();
+    return true;
+  });
+}
+
+/// Looks without a lock, as that may take long, and then deletes what is still as it was seen.
+Result<std::int64_t> SqliteOperations::purge(milliseconds older_than, std::size_t limit,
+                                             bool dry_run, std::optional<Timestamp> now,
+                                             Deadline deadline) {
+  if (auto checked = check_limit(limit); !checked) return checked.error();
+  Timestamp at;
+  const auto found = reader_.read(deadline, [&]() -> Result<std::vector<std::int64_t>> {
+    const auto reading = reader_.now(now);
+    if (!reading) return reading.error();
+    at = *reading;
+    return find_purgeable(at - older_than, limit);
+  });
+  if (!found) return found.error();
+  if (dry_run || found->empty()) return static_cast<std::int64_t>(found->size());
+  return writer_.write(deadline, [&] { return delete_events(*found, at - older_than, at); });
+}
+
+Result<std::int64_t> SqliteOperations::delete_events(const std::vector<std::int64_t>& events,
+                                                     Timestamp before, Timestamp now) {
+  std::int64_t deleted = 0;
+  for (const auto seq : events) {
+    for (const auto statement : {statements::deliveries_delete, statements::events_delete}) {
+      auto rows = writer_.query(statement);
+      rows.bind(":event_seq", seq).bind(":before", timestamp_text(before));
+      if (auto done = rows.run(); !done) return done.error();
+    }
+    deleted += writer_.changes();
+  }
+  const Operator retention{"postrider", "retention"};
+  const AuditLine line{retention, "purge", "events", fmt::format("{} events", deleted)};
+  if (auto done = audit(line, now); !done) return done.error();
+  return deleted;
+}
+
+Result<std::vector<std::int64_t>> SqliteOperations::find_purgeable(Timestamp before,
+                                                                   std::size_t limit) {
+  std::vector<std::int64_t> found;
+  auto rows = reader_.query(statements::events_purgeable);
+  rows.bind(":before", timestamp_text(before)).bind(":limit", static_cast<std::int64_t>(limit));
+  while (rows.next())
+    found.push_back(rows.integer(0));
+  if (auto read = rows.result(); !read) return read.error();
+  return found;
+}
+
+Result<void> SqliteOperations::audit(const AuditLine& line, Timestamp now) {
+  auto row = writer_.query(statements::audit_insert);
+  row.bind(":now", timestamp_text(now)).bind(":who", line.who.name);
+  row.bind(":action", line.action).bind(":object", line.object);
+  row.bind(":reason", line.who.reason).bind(":detail", line.detail);
+  return row.run();
+}
+
+Result<void> SqliteOperations::bump() {
+  auto row = writer_.query(statements::partitions_bump);
+  row.bind(":partition", std::int64_t{only_partition.value()});
+  return row.run();
+}
+
+}  // namespace
+}  // namespace store::sqlite
+
+std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options) {
+  return std::make_unique<store::sqlite::SqliteOperations>(options);
+}
+
+}  // namespace postrider

@@ -1,0 +1,382 @@
+// What scenarios cannot show: single steps, and failures of the store at each of them.
+#include "core/relay_core.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <postrider/testing/manual_clock.hpp>
+
+namespace postrider::core {
+namespace {
+
+Error store_error(Disposition disposition) {
+  return {ErrorCode::unavailable, disposition, "planted", "test", ""};
+}
+
+Route route_named(const std::string& name) {
+  Route route;
+  route.name = name;
+  route.destination = "test:";
+  return route;
+}
+
+/// Answers the core's store calls as a healthy store with the given events would, one at a time.
+class Script {
+ public:
+  explicit Script(std::vector<Route> routes = {route_named("all")}, RelayOptions options = {})
+      : core_("owner", options, std::move(routes), ids_, *random_) {}
+
+  template <class Wanted>
+  Wanted take() {
+    for (auto action = pending_.begin(); action != pending_.end(); ++action) {
+      if (auto* found = std::get_if<Wanted>(&*action)) {
+        auto taken = std::move(*found);
+        pending_.erase(action);
+        return taken;
+      }
+    }
+    ADD_FAILURE() << "the core did not ask for it";
+    return {};
+  }
+  template <class Wanted>
+  [[nodiscard]] bool wants() const {
+    for (const auto& action : pending_) {
+      if (std::holds_alternative<Wanted>(action)) return true;
+    }
+    return false;
+  }
+
+  void give(Input input) {
+    for (auto& action : core_.step(std::move(input), clock_.steady())) {
+      if (auto* notify = std::get_if<action::Notify>(&action)) {
+        notices_.push_back(notify->notice);
+      } else {
+        pending_.push_back(std::move(action));
+      }
+    }
+  }
+
+  void begin(bool continuous = false) {
+    give(input::Begin{continuous});
+    (void)take<action::Lease>();
+    give(leased());
+    (void)take<action::TakeHeld>();
+    give(input::TookHeld{});
+  }
+  [[nodiscard]] input::Leased leased(std::int64_t token = 1) const {
+    LeaseGrant grant;
+    grant.leases.push_back({{Partition(0), FencingToken(token)}, true, ReadMark(), 0});
+    return {std::move(grant), clock_.steady()};
+  }
+  [[nodiscard]] static input::Claimed claimed(std::vector<std::int64_t> seqs) {
+    ClaimedBatch batch;
+    for (const auto seq : seqs) {
+      auto event = std::make_shared<Event>();
+      event->seq = Seq(seq);
+      event->type = "order.placed";
+      event->aggregate = Aggregate{"order", std::to_string(seq)};
+      batch.events.push_back({std::move(event), Partition(0), std::nullopt, ""});
+    }
+    batch.mark = ReadMark(seqs.empty() ? "0" : std::to_string(seqs.back()));
+    return {std::move(batch)};
+  }
+  void read(std::vector<std::int64_t> seqs) {
+    (void)take<action::TakeDue>();
+    give(input::TookDue{});
+    (void)take<action::Claim>();
+    give(claimed(std::move(seqs)));
+  }
+  static input::Outcomes confirmed(const action::Submit& submit) {
+    input::Outcomes outcomes;
+    for (const auto& message : submit.messages) {
+      outcomes.outcomes.push_back({message.attempt, Outcome::confirmed()});
+    }
+    return outcomes;
+  }
+  [[nodiscard]] bool was_told(NoticeKind kind) const {
+    for (const auto& notice : notices_) {
+      if (notice.kind == kind) return true;
+    }
+    return false;
+  }
+
+  testing::ManualClock clock_;
+  std::unique_ptr<Random> random_ = seeded_random(1);
+  IdGenerator ids_{clock_, *random_};
+  RelayCore core_;
+  std::vector<Action> pending_;
+  std::vector<Notice> notices_;
+};
+
+TEST(RelayCore, A_pass_leases_looks_for_what_is_due_claims_sends_and_settles) {
+  Script script;
+  script.begin();
+  script.read({1, 2});
+  const auto submit = script.take<action::Submit>();
+  EXPECT_EQ(submit.messages.size(), 2U);
+  EXPECT_FALSE(script.wants<action::Settle>());
+  script.give(Script::confirmed(submit));
+  const auto settle = script.take<action::Settle>();
+  EXPECT_EQ(settle.request.routed.size(), 2U);
+  EXPECT_TRUE(settle.request.deliveries.empty()) << "a first attempt that succeeds is never stored";
+  ASSERT_EQ(settle.request.leases.size(), 1U);
+  EXPECT_EQ(settle.request.leases[0].token, FencingToken(1));
+  script.give(input::Settled{});
+  const auto mark = script.take<action::Settle>();
+  EXPECT_EQ(mark.request.mark, ReadMark("2"));
+  script.give(input::Settled{});
+  const auto done = script.take<action::Done>();
+  EXPECT_FALSE(done.error);
+  EXPECT_EQ(done.report.sent.size(), 2U);
+}
+
+TEST(RelayCore, A_failure_of_the_store_at_each_step_ends_the_pass_with_it_and_is_read_again) {
+  const auto error = store_error(Disposition::retry);
+  {
+    Script script;
+    script.give(input::Begin{});
+    (void)script.take<action::Lease>();
+    script.give(input::StoreFailed{error});
+    EXPECT_TRUE(script.take<action::Done>().error) << "lease";
+  }
+  {
+    Script script;
+    script.begin();
+    (void)script.take<action::TakeDue>();
+    script.give(input::StoreFailed{error});
+    EXPECT_TRUE(script.take<action::Done>().error) << "due";
+  }
+  {
+    Script script;
+    script.begin();
+    (void)script.take<action::TakeDue>();
+    script.give(input::TookDue{});
+    (void)script.take<action::Claim>();
+    script.give(input::StoreFailed{error});
+    EXPECT_TRUE(script.take<action::Done>().error) << "claim";
+  }
+}
+
+TEST(RelayCore, A_settle_whose_answer_is_lost_is_given_again_and_then_the_pass_fails) {
+  Script script;
+  script.begin();
+  script.read({1});
+  script.give(Script::confirmed(script.take<action::Submit>()));
+  for (int i = 0; i < 3; ++i) {
+    const auto settle = script.take<action::Settle>();
+    ASSERT_EQ(settle.request.routed.size(), 1U);
+    EXPECT_FALSE(script.wants<action::Done>());
+    script.give(input::StoreFailed{store_error(Disposition::in_doubt)});
+  }
+  EXPECT_TRUE(script.take<action::Done>().error);
+
+  script.give(input::Begin{});
+  (void)script.take<action::Lease>();
+  script.give(script.leased());
+  (void)script.take<action::TakeDue>();
+  script.give(input::TookDue{});
+  const auto claim = script.take<action::Claim>();
+  EXPECT_EQ(claim.request.after, std::vector{ReadMark()}) << "the event is read again";
+}
+
+TEST(RelayCore, A_settle_that_will_never_be_accepted_is_not_repeated) {
+  Script script;
+  script.begin();
+  script.read({1});
+  script.give(Script::confirmed(script.take<action::Submit>()));
+  (void)script.take<action::Settle>();
+  script.give(input::StoreFailed{store_error(Disposition::stop)});
+  EXPECT_TRUE(script.take<action::Done>().error);
+}
+
+TEST(RelayCore, Nothing_is_sent_once_the_lease_has_run_out_by_the_own_clock) {
+  Script script;
+  script.begin();
+  (void)script.take<action::TakeDue>();
+  script.give(input::TookDue{});
+  (void)script.take<action::Claim>();
+  script.clock_.advance(std::chrono::seconds(6));  // frozen while the claim was on its way
+  script.give(Script::claimed({1}));
+  EXPECT_FALSE(script.wants<action::Submit>());
+  (void)script.take<action::Lease>();
+  script.give(script.leased());
+  EXPECT_TRUE(script.wants<action::Submit>()) << "renewed, it goes on";
+}
+
+TEST(RelayCore, A_taken_over_partition_is_dropped_with_all_that_was_read_of_it) {
+  Script script;
+  script.begin();
+  script.read({1});
+  script.give(Script::confirmed(script.take<action::Submit>()));
+  (void)script.take<action::Settle>();
+  SettleResult lost;
+  lost.lost.push_back(Partition(0));
+  script.give(input::Settled{lost});
+  EXPECT_TRUE(script.was_told(NoticeKind::lease_lost));
+  (void)script.take<action::Lease>();
+  script.give(input::Leased{{}, script.clock_.steady()});
+  const auto done = script.take<action::Done>();
+  EXPECT_FALSE(done.error);
+  EXPECT_FALSE(script.wants<action::Settle>());
+}
+
+TEST(RelayCore, An_outcome_that_comes_after_its_partition_was_lost_changes_nothing) {
+  Script script;
+  script.begin(true);
+  script.read({1});
+  const auto submit = script.take<action::Submit>();
+  script.clock_.advance(std::chrono::seconds(2));
+  script.give(input::Tick{});
+  (void)script.take<action::Lease>();
+  script.give(input::Leased{{}, script.clock_.steady()});
+  script.give(Script::confirmed(submit));
+  EXPECT_FALSE(script.wants<action::Settle>());
+}
+
+TEST(RelayCore, An_outcome_that_nobody_waits_for_is_ignored) {
+  Script script;
+  script.begin();
+  script.read({1});
+  script.give(input::Outcomes{{{AttemptId(999), Outcome::confirmed()}}});
+  EXPECT_FALSE(script.wants<action::Settle>());
+}
+
+TEST(RelayCore, A_slow_route_delays_the_mark_of_the_others_for_settle_patience_only) {
+  Script script({route_named("fast"), route_named("slow")});
+  script.begin();
+  script.read({1});
+  auto fast = script.take<action::Submit>();
+  auto slow = script.take<action::Submit>();
+  if (fast.route != 0) std::swap(fast, slow);
+  script.give(Script::confirmed(fast));
+  EXPECT_FALSE(script.wants<action::Settle>());
+  script.clock_.advance(milliseconds(999));
+  script.give(input::Tick{});
+  EXPECT_FALSE(script.wants<action::Settle>());
+  script.clock_.advance(milliseconds(1));
+  script.give(input::Tick{});
+  if (script.wants<action::Lease>()) {
+    (void)script.take<action::Lease>();
+    script.give(script.leased());
+  }
+  script.clock_.advance(milliseconds(10));
+  script.give(input::Tick{});
+  const auto settle = script.take<action::Settle>();
+  EXPECT_EQ(settle.request.routed.size(), 1U);
+  ASSERT_EQ(settle.request.deliveries.size(), 1U);
+  const auto& row = settle.request.deliveries[0];
+  EXPECT_EQ(row.status, DeliveryStatus::dispatched);
+  EXPECT_EQ(row.dispatch_id, slow.messages[0].dispatch_id);
+  script.give(input::Settled{});
+
+  script.give(Script::confirmed(slow));  // the late outcome completes that row
+  while (!script.wants<action::Settle>()) {
+    (void)script.take<action::TakeDue>();
+    script.give(input::TookDue{});
+  }
+  auto late = script.take<action::Settle>();
+  if (late.request.mark) {
+    script.give(input::Settled{});
+    late = script.take<action::Settle>();
+  }
+  ASSERT_EQ(late.request.updates.size(), 1U);
+  const auto& update = late.request.updates[0];
+  EXPECT_EQ(update.id, row.id);
+  EXPECT_EQ(update.expected_status, DeliveryStatus::dispatched);
+  EXPECT_EQ(update.expected_dispatch_id, row.dispatch_id);
+  EXPECT_EQ(update.status, DeliveryStatus::completed);
+}
+
+TEST(RelayCore, Every_dispatch_has_an_id_of_its_own) {
+  Script script;
+  script.begin();
+  script.read({1, 2, 3});
+  const auto submit = script.take<action::Submit>();
+  ASSERT_EQ(submit.messages.size(), 3U);
+  EXPECT_NE(submit.messages[0].dispatch_id, submit.messages[1].dispatch_id);
+  EXPECT_NE(submit.messages[1].dispatch_id, submit.messages[2].dispatch_id);
+  EXPECT_NE(submit.messages[0].attempt, submit.messages[1].attempt);
+}
+
+TEST(RelayCore, The_window_of_a_route_bounds_what_is_in_flight) {
+  auto route = route_named("all");
+  route.window = 2;
+  Script script({route});
+  script.begin();
+  script.read({1, 2, 3, 4, 5});
+  auto submit = script.take<action::Submit>();
+  EXPECT_EQ(submit.messages.size(), 2U);
+  EXPECT_EQ(script.core_.in_flight(), 2U);
+  script.give(input::Outcomes{{{submit.messages[0].attempt, Outcome::confirmed()}}});
+  EXPECT_EQ(script.take<action::Submit>().messages.size(), 1U);
+}
+
+TEST(RelayCore, A_stop_settles_what_is_in_flight_and_sends_nothing_more) {
+  auto route = route_named("all");
+  route.window = 1;
+  Script script({route});
+  script.begin(true);
+  script.read({1, 2});
+  const auto submit = script.take<action::Submit>();
+  script.give(input::Stop{});
+  EXPECT_FALSE(script.wants<action::Done>());
+  script.give(Script::confirmed(submit));
+  EXPECT_FALSE(script.wants<action::Submit>());
+  EXPECT_EQ(script.take<action::Settle>().request.routed.size(), 1U);
+  script.give(input::Settled{});
+  EXPECT_TRUE(script.wants<action::Done>());
+}
+
+TEST(RelayCore, A_publisher_that_throws_ends_the_pass_and_its_event_stays) {
+  Script script;
+  script.begin();
+  script.read({1});
+  (void)script.take<action::Submit>();
+  script.give(input::PublisherFailed{0, {ErrorCode::internal, Disposition::stop, "threw", "", ""}});
+  const auto done = script.take<action::Done>();
+  ASSERT_TRUE(done.error);
+  EXPECT_EQ(done.error->code, ErrorCode::internal);
+  EXPECT_FALSE(script.wants<action::Settle>());
+}
+
+TEST(RelayCore, An_operators_change_makes_it_forget_rows_that_are_not_in_flight) {
+  auto route = route_named("all");
+  route.window = 1;
+  Script script({route});
+  script.begin(true);
+  (void)script.take<action::TakeDue>();
+  DueBatch batch;
+  for (const std::int64_t seq : {1, 2}) {
+    DueDelivery due;
+    auto event = std::make_shared<Event>();
+    event->seq = Seq(seq);
+    due.event = std::move(event);
+    due.delivery.id = DeliveryId(script.ids_.next());
+    due.delivery.event_seq = Seq(seq);
+    due.delivery.route = "all";
+    batch.deliveries.push_back(std::move(due));
+  }
+  script.give(input::TookDue{batch});
+  const auto submit = script.take<action::Submit>();
+  (void)script.take<action::Claim>();
+  script.give(Script::claimed({}));
+  (void)script.take<action::Settle>();  // of the mark
+  script.give(input::Settled{});
+  script.clock_.advance(std::chrono::seconds(1));
+  script.give(input::Tick{});
+  (void)script.take<action::Lease>();
+  auto changed = script.leased();
+  changed.grant.leases[0].gained = false;
+  changed.grant.leases[0].generation = 1;
+  script.give(std::move(changed));
+  script.give(Script::confirmed(submit));
+  EXPECT_FALSE(script.wants<action::Submit>()) << "the second row is read again first";
+}
+
+}  // namespace
+}  // namespace postrider::core

@@ -1,0 +1,247 @@
+// The relay as an application embeds it: threads, stopping, exceptions, drains.
+#include <postrider/relay.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <postrider/testing/memory_publisher.hpp>
+#include <postrider/testing/memory_store.hpp>
+
+namespace postrider {
+namespace {
+
+using testing::Fault;
+using testing::FaultScript;
+using testing::Journal;
+
+class RecordingObserver final : public Observer {
+ public:
+  void notice(const Notice& notice) override {
+    notices.push_back(notice);
+    if (notice.kind == NoticeKind::route_paused) paused = true;
+  }
+  [[nodiscard]] std::size_t count(NoticeKind kind) const {
+    std::size_t found = 0;
+    for (const auto& notice : notices)
+      found += notice.kind == kind ? 1 : 0;
+    return found;
+  }
+  std::vector<Notice> notices;  // read only after the relay's thread has ended
+  std::atomic<bool> paused = false;
+};
+
+/// Throws what no publisher may throw.
+class ThrowingPublisher final : public Publisher {
+ public:
+  PublisherTraits traits() const override { return {}; }
+  Result<void> submit(std::span<const Message>, Deadline) override {
+    throw std::logic_error("a secret that must not be repeated");
+  }
+  std::vector<MessageOutcome> poll(Deadline) override { return {}; }
+  void wake() noexcept override {}
+  std::vector<MessageOutcome> close(Deadline) override { return {}; }
+};
+
+/// Takes messages and never answers.
+class SilentPublisher final : public Publisher {
+ public:
+  explicit SilentPublisher(std::atomic<std::size_t>& taken) : taken_(taken) {}
+  PublisherTraits traits() const override {
+    PublisherTraits traits;
+    traits.window = 10;
+    return traits;
+  }
+  Result<void> submit(std::span<const Message> messages, Deadline) override {
+    taken_ += messages.size();
+    return {};
+  }
+  std::vector<MessageOutcome> poll(Deadline) override {
+    std::this_thread::yield();
+    return {};
+  }
+  void wake() noexcept override {}
+  std::vector<MessageOutcome> close(Deadline) override { return {}; }
+
+ private:
+  std::atomic<std::size_t>& taken_;
+};
+
+class RelayTest : public ::testing::Test {
+ protected:
+  RelayTest() {
+    options_.sleep = milliseconds(1);
+    options_.probe_least = milliseconds(1);
+    options_.probe_most = milliseconds(5);
+  }
+
+  void add(std::size_t events) {
+    std::vector<NewEvent> added(events);
+    for (std::size_t i = 0; i < events; ++i) {
+      added[i].type = "order.placed";
+      added[i].aggregate = Aggregate{"order", std::to_string(i % 7)};
+    }
+    ASSERT_TRUE(testing::make_memory_store(database_)->add(added, Deadline::after(patience)));
+  }
+  std::unique_ptr<Relay> relay(std::unique_ptr<Publisher> publisher) {
+    Route route;
+    route.name = "all";
+    route.destination = "test:";
+    route.retry_delays = {milliseconds(1), milliseconds(1)};
+    std::vector<RouteBinding> routes;
+    routes.push_back({route, std::move(publisher)});
+    return std::make_unique<Relay>(testing::make_memory_store(database_), std::move(routes),
+                                   options_, system_clock(), *random_, observer_);
+  }
+  std::unique_ptr<Publisher> memory() { return testing::make_memory_publisher(journal_); }
+
+  /// Bounded, for what another thread does.
+  template <class Condition>
+  static bool eventually(Condition condition) {
+    const auto until = Deadline::after(patience);
+    while (!condition()) {
+      if (until.passed()) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  static constexpr milliseconds patience{10'000};
+  std::shared_ptr<testing::MemoryDatabase> database_ = testing::make_memory_database(8);
+  std::shared_ptr<Journal> journal_ = std::make_shared<Journal>();
+  std::unique_ptr<Random> random_ = seeded_random(3);
+  RecordingObserver observer_;
+  RelayOptions options_;
+};
+
+TEST_F(RelayTest, An_exception_of_a_publisher_ends_the_pass_and_its_text_is_not_repeated) {
+  add(1);
+  auto broken = relay(std::make_unique<ThrowingPublisher>());
+  const auto pass = broken->run_once();
+  ASSERT_FALSE(pass);
+  EXPECT_EQ(pass.error().code, ErrorCode::internal);
+  EXPECT_EQ(pass.error().message.find("secret"), std::string::npos);
+
+  broken.reset();
+  auto sound = relay(memory());
+  EXPECT_EQ(sound->run_once()->sent.size(), 1U) << "the row was not touched";
+}
+
+TEST_F(RelayTest, A_pass_tells_every_failure_with_its_event) {
+  add(3);
+  auto flaky = relay(testing::make_flaky_publisher(memory(), FaultScript{{2, Fault::refuse}}));
+  const auto pass = flaky->run_once();
+  ASSERT_TRUE(pass);
+  ASSERT_EQ(pass->errors.size(), 1U);
+  EXPECT_EQ(pass->errors[0].seq, Seq(2));
+  EXPECT_EQ(pass->errors[0].route, "all");
+  EXPECT_TRUE(pass->errors[0].is_publish_failed());
+}
+
+TEST_F(RelayTest, A_drain_repeats_until_nothing_is_left_retries_included) {
+  add(20);
+  options_.batch = 3;
+  auto flaky = relay(testing::make_flaky_publisher(
+      memory(), FaultScript{{1, Fault::refuse}, {5, Fault::lost_ack}, {9, Fault::down}}));
+  const auto drain = flaky->drain(std::nullopt);
+  ASSERT_TRUE(drain);
+  EXPECT_TRUE(drain->drained);
+  EXPECT_EQ(drain->total.sent.size(), 20U);
+  EXPECT_GT(drain->passes, 6U);
+}
+
+TEST_F(RelayTest, A_drain_stops_after_so_many_passes_and_says_that_something_is_left) {
+  add(1);
+  journal_->set_down(true);
+  auto down = relay(memory());
+  const auto drain = down->drain(3);
+  ASSERT_TRUE(drain);
+  EXPECT_EQ(drain->passes, 3U);
+  EXPECT_FALSE(drain->drained);
+}
+
+TEST_F(RelayTest, A_stop_before_the_start_lets_it_return_at_once) {
+  add(1);
+  auto stopped = relay(memory());
+  stopped->request_stop();
+  const auto loop = stopped->run();
+  ASSERT_TRUE(loop);
+  EXPECT_TRUE(loop->clean);
+  EXPECT_TRUE(journal_->accepted().empty());
+}
+
+TEST_F(RelayTest, A_loop_delivers_what_is_written_while_it_runs_and_stops_cleanly) {
+  auto running = relay(memory());
+  std::thread thread([&] {
+    const auto loop = running->run();
+    ASSERT_TRUE(loop);
+    EXPECT_TRUE(loop->clean);
+  });
+  for (int i = 0; i < 5; ++i)
+    add(100);
+  EXPECT_TRUE(eventually([&] { return journal_->accepted().size() == 500; }));
+  running->request_stop();
+  running->request_stop();
+  thread.join();
+  EXPECT_TRUE(running->close());
+  EXPECT_TRUE(running->close());
+}
+
+TEST_F(RelayTest, A_loop_survives_an_outage_of_the_destination) {
+  journal_->set_down(true);
+  auto running = relay(memory());
+  std::thread thread([&] { EXPECT_TRUE(running->run()); });
+  add(50);
+  EXPECT_TRUE(eventually([&] { return observer_.paused.load(); }));
+  journal_->set_down(false);
+  EXPECT_TRUE(eventually([&] { return journal_->accepted().size() == 50; }));
+  running->request_stop();
+  thread.join();
+  EXPECT_GE(observer_.count(NoticeKind::route_resumed), 1U);
+  EXPECT_EQ(observer_.count(NoticeKind::delivery_failed), 0U);
+}
+
+TEST_F(RelayTest, A_stop_waits_for_what_is_in_flight_no_longer_than_drain_timeout) {
+  options_.drain_timeout = milliseconds(50);
+  add(3);
+  std::atomic<std::size_t> taken = 0;
+  auto stuck = relay(std::make_unique<SilentPublisher>(taken));
+  std::thread thread([&] {
+    const auto loop = stuck->run();
+    ASSERT_TRUE(loop);
+    EXPECT_FALSE(loop->clean);
+    EXPECT_EQ(loop->left_in_flight, 3U);
+  });
+  EXPECT_TRUE(eventually([&] { return taken == 3; }));
+  stuck->request_stop();
+  thread.join();
+}
+
+TEST_F(RelayTest, Starting_and_stopping_at_any_moment_is_safe) {
+  add(200);
+  for (int i = 0; i < 50; ++i) {
+    auto running = relay(memory());
+    std::thread thread([&] { EXPECT_TRUE(running->run()); });
+    for (int spin = 0; spin < i * 20; ++spin)
+      std::this_thread::yield();
+    running->request_stop();
+    thread.join();
+  }
+  auto last = relay(memory());
+  ASSERT_TRUE(last->drain(std::nullopt));
+  std::set<std::int64_t> arrived;
+  for (const auto& event : journal_->accepted())
+    arrived.insert(event->seq.value());
+  EXPECT_EQ(arrived.size(), 200U);
+}
+
+}  // namespace
+}  // namespace postrider

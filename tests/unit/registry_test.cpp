@@ -1,0 +1,93 @@
+// From URLs to backends, and what of a URL may be shown.
+
+#include "registry/registry.hpp"
+
+#include <gmock/gmock.h>
+
+namespace postrider::registry {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Redacted, hides_passwords_wherever_they_stand) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"sqlite:app.db", "sqlite:app.db"},
+      {"stdout:", "stdout:"},
+      {"amqp://host:5672/vhost", "amqp://host:5672/vhost"},
+      {"amqp://user@host/", "amqp://user@host/"},
+      {"amqp://user:canary@host/", "amqp://user:***@host/"},
+      {"amqp://user:can/ary@host/", "amqp://user:***@host/"},
+      {"amqp://user:can@canary@host/", "amqp://user:***@host/"},
+      {"postgresql://u:can?ary@host/db", "postgresql://***@host/db"},
+      {"postgresql://u:can:ary@host/db?sslmode=require",
+       "postgresql://u:***@host/db?sslmode=require"},
+      {"postgresql://host/db?user=u&password=canary&sslmode=require",
+       "postgresql://host/db?user=u&password=***&sslmode=require"},
+      {"postgresql://host/db?PassWord=canary&x", "postgresql://host/db?PassWord=***&x"},
+      {"postgresql://u@host/db?password=canary&options=a@b", "postgresql://***@b"},
+  };
+  for (const auto& [url, shown] : rows) {
+    EXPECT_EQ(redacted(url), shown) << url;
+  }
+}
+
+std::string store_error(const std::string& url, const SchemaNames& names = {}) {
+  const auto backend = open_backend(url, names);
+  return backend.ok() ? "none" : backend.error().message;
+}
+
+std::string destination_error(const std::string& url) {
+  const auto destination = find_destination(url, {});
+  return destination.ok() ? "none" : destination.error().message;
+}
+
+TEST(Registry, says_what_is_wrong_with_a_url_and_what_would_be_right) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {store_error("app.db"), "such as sqlite:PATH"},
+      {store_error("mongodb://u:canary@host"), "'mongodb:' is no store that is known"},
+      {store_error("mongodb:x"), "sqlite:PATH, postgresql://…, postgres://…"},
+      {destination_error("events.jsonl"), "such as file:PATH"},
+      {destination_error("carrier-pigeon:x"), "'carrier-pigeon:' is no destination"},
+      {destination_error("kafka://x"), "file:PATH, stdout:, amqp://…, amqps://…"},
+      {destination_error("file:"), "names no file"},
+      {destination_error("stdout:x"), "Write stdout:."},
+  };
+  for (const auto& [message, expected] : rows) {
+    EXPECT_THAT(message, AllOf(HasSubstr(expected), Not(HasSubstr("canary"))));
+  }
+}
+
+TEST(Registry, knows_what_a_sqlite_url_cannot_say) {
+  if (store_error("sqlite:app.db") != "none") GTEST_SKIP() << "built without SQLite";
+  EXPECT_THAT(store_error("sqlite:"), HasSubstr("names no file. Write sqlite:app.db"));
+  EXPECT_THAT(store_error("sqlite://app.db"), HasSubstr("has a host, and a file has none"));
+  EXPECT_THAT(store_error("sqlite:app.db", {"s", ""}), HasSubstr("SQLite has no schemas"));
+}
+
+TEST(Registry, opens_what_it_knows) {
+  EXPECT_EQ(destination_error("file:a"), "none");
+  EXPECT_EQ(destination_error("file:///var/a"), "none");
+  EXPECT_EQ(find_destination("file:a", {}).value().publisher()->traits().name, "file");
+  EXPECT_TRUE(find_destination("stdout:", {}).value().standard_output);
+  EXPECT_EQ(find_destination("file:a", {7, {}}).value().publisher()->traits().window, 7U);
+}
+
+TEST(Registry, a_backend_that_this_build_lacks_is_named_with_the_way_to_get_it) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {store_error("sqlite:app.db"), "POSTRIDER_WITH_SQLITE=ON"},
+      {store_error("postgresql://u:canary@h/d"), "POSTRIDER_WITH_POSTGRES=ON"},
+      {store_error("postgres://u:canary@h/d"), "POSTRIDER_WITH_POSTGRES=ON"},
+      {destination_error("amqp://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
+      {destination_error("amqps://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
+  };
+  for (const auto& [message, option] : rows) {
+    if (message == "none") continue;  // built in
+    EXPECT_THAT(message,
+                AllOf(HasSubstr("was built without"), HasSubstr(option), Not(HasSubstr("canary"))));
+  }
+}
+
+}  // namespace
+}  // namespace postrider::registry
