@@ -1,0 +1,56 @@
+#include "scenarios/world.hpp"
+
+#include <postrider/testing/memory_store.hpp>
+
+namespace postrider::scenarios {
+namespace {
+
+class MemoryStoreHarness final : public testing::StoreHarness {
+ public:
+  explicit MemoryStoreHarness(std::int32_t partitions)
+      : database_(testing::make_memory_database(partitions)) {}
+  std::unique_ptr<Store> open_store() override { return testing::make_memory_store(database_); }
+  std::unique_ptr<Operations> open_operations() override {
+    return testing::make_memory_operations(database_);
+  }
+  std::unique_ptr<Migrator> open_migrator() override { return nullptr; }
+
+ private:
+  std::shared_ptr<testing::MemoryDatabase> database_;
+};
+
+class MemoryDestination final : public testing::PublisherHarness {
+ public:
+  std::unique_ptr<Publisher> open_publisher() override {
+    return testing::make_memory_publisher(journal_);
+  }
+  std::vector<testing::Received> received() override {
+    std::vector<testing::Received> received;
+    for (const auto& event : journal_->accepted()) {
+      received.push_back({event->id.value().to_string(), event->type, event->payload,
+                          event->content_type, event->headers});
+    }
+    return received;
+  }
+  bool take_down() override { return false; }  // a scenario's destination has a switch of its own
+  bool bring_up() override { return false; }
+
+ private:
+  std::shared_ptr<testing::Journal> journal_ = std::make_shared<testing::Journal>();
+};
+
+std::unique_ptr<testing::PublisherHarness> memory_destination() {
+  return std::make_unique<MemoryDestination>();
+}
+
+}  // namespace
+
+std::vector<World> all_worlds() {
+  return {
+      {"memory", [] { return std::make_unique<MemoryStoreHarness>(1); }, memory_destination},
+      {"memory_with_64_partitions", [] { return std::make_unique<MemoryStoreHarness>(64); },
+       memory_destination},
+  };
+}
+
+}  // namespace postrider::scenarios

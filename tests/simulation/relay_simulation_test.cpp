@@ -1,0 +1,73 @@
+// Order and no loss of the relay's core under random faults. A failing seed prints its history.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "simulation/relay_world.hpp"
+
+namespace postrider::simulation {
+namespace {
+
+constexpr std::uint64_t seeds = 400;
+
+void expect_sound(const WorldOptions& options) {
+  RelayWorld world(options);
+  const auto violations = world.play();
+  if (violations.empty()) return;
+  for (const auto& line : world.history())
+    std::cout << line << "\n";
+  ADD_FAILURE() << "seed " << options.seed << ": " << violations.front();
+}
+
+void expect_sound_for_all_seeds(WorldOptions options) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    options.seed = seed;
+    expect_sound(options);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(RelaySimulation, One_relay_in_passes_keeps_order_and_loses_nothing) {
+  WorldOptions options;
+  options.relays = 1;
+  options.continuous = false;
+  expect_sound_for_all_seeds(options);
+}
+
+TEST(RelaySimulation, One_continuous_relay_keeps_order_and_loses_nothing) {
+  WorldOptions options;
+  options.relays = 1;
+  expect_sound_for_all_seeds(options);
+}
+
+TEST(RelaySimulation, Three_relays_that_take_over_keep_order_and_lose_nothing) {
+  WorldOptions options;
+  options.relays = 3;
+  expect_sound_for_all_seeds(options);
+}
+
+TEST(RelaySimulation, Relays_in_passes_on_one_partition_keep_order_and_lose_nothing) {
+  WorldOptions options;
+  options.partitions = 1;
+  options.continuous = false;
+  expect_sound_for_all_seeds(options);
+}
+
+TEST(RelaySimulation, A_single_route_keeps_order_and_loses_nothing) {
+  WorldOptions options;
+  options.routes = 1;
+  options.aggregates = 2;
+  expect_sound_for_all_seeds(options);
+}
+
+TEST(RelaySimulation, The_same_seed_plays_the_same_history) {
+  WorldOptions options;
+  options.seed = 42;
+  RelayWorld first(options);
+  RelayWorld second(options);
+  EXPECT_EQ(first.play(), second.play());
+  EXPECT_EQ(first.history(), second.history());
+}
+
+}  // namespace
+}  // namespace postrider::simulation

@@ -1,0 +1,377 @@
+#include "simulation/relay_world.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace postrider::simulation {
+namespace {
+
+constexpr milliseconds patience{1000};
+constexpr std::size_t most_healed_steps = 20'000;
+
+RelayOptions relay_options() {
+  RelayOptions options;
+  options.batch = 7;
+  options.sleep = milliseconds(200);
+  options.settle_patience = milliseconds(50);
+  options.probe_most = milliseconds(2000);
+  return options;
+}
+
+Error store_error(ErrorCode code, Disposition disposition) {
+  return {code, disposition, "planted by the simulation", "simulation", ""};
+}
+
+std::string described(const SettleRequest& request) {
+  std::string text;
+  for (const auto& event : request.routed)
+    text += " routed " + std::to_string(event.seq.value());
+  for (const auto& row : request.deliveries) {
+    text += " row " + std::to_string(row.event_seq.value()) + "@" + row.route + " " +
+            std::string(to_string(row.status));
+  }
+  for (const auto& update : request.updates) {
+    text += " update " + update.id.value().to_string().substr(30) + " " +
+            std::string(to_string(update.status));
+  }
+  if (request.mark) text += " mark " + request.mark->text();
+  return text;
+}
+
+std::string described(const ClaimedBatch& batch) {
+  std::string text;
+  for (const auto& event : batch.events)
+    text += " " + std::to_string(event.event->seq.value());
+  for (const auto& head : batch.open_heads)
+    text += " open " + head.ordering_key + "@" + head.route;
+  return text + " mark " + batch.mark.text();
+}
+
+std::string described(const DueBatch& batch) {
+  std::string text;
+  for (const auto& due : batch.deliveries) {
+    text += " " + std::to_string(due.delivery.event_seq.value()) + "@" + due.delivery.route + " " +
+            due.delivery.id.value().to_string().substr(30);
+  }
+  return text;
+}
+
+}  // namespace
+
+RelayWorld::RelayWorld(WorldOptions options)
+    : options_(options),
+      random_(seeded_random(options.seed)),
+      database_(testing::make_memory_database(options.partitions)),
+      writer_(testing::make_memory_store(database_)),
+      operations_(testing::make_memory_operations(database_)),
+      down_(options.routes),
+      accepted_(options.routes) {
+  for (std::size_t i = 0; i < options.routes; ++i) {
+    Route route;
+    route.name = "route-" + std::to_string(i);
+    route.destination = "simulated:";
+    route.retry_delays = {milliseconds(500), milliseconds(1000), milliseconds(2000)};
+    route.timeout = milliseconds(1000);
+    route.window = 4;
+    route.on_failed = options.on_failed;
+    routes_.push_back(std::move(route));
+  }
+  relays_.resize(options.relays);
+  for (std::size_t i = 0; i < options.relays; ++i) {
+    relays_[i].name = "relay-" + std::to_string(i);
+    start(relays_[i]);
+  }
+}
+
+RelayWorld::~RelayWorld() = default;
+
+std::uint64_t RelayWorld::below(std::uint64_t bound) {
+  return random_->next() % bound;
+}
+
+void RelayWorld::record(std::string line) {
+  history_.push_back(std::move(line));
+}
+
+std::vector<std::string> RelayWorld::play() {
+  for (std::size_t step = 0; step < options_.steps; ++step)
+    hostile_step();
+  hostile_ = false;
+  std::fill(down_.begin(), down_.end(), false);
+  record("healed");
+  std::size_t step = 0;
+  while (!settled_down() && ++step < most_healed_steps)
+    healed_step();
+  check_order();
+  check_all_arrived();
+  return violations_;
+}
+
+void RelayWorld::start(RelayProcess& relay) {
+  relay.random = seeded_random(random_->next());
+  relay.ids = std::make_unique<IdGenerator>(clock_, *relay.random);
+  relay.store = testing::make_memory_store(database_);
+  relay.core =
+      std::make_unique<core::RelayCore>(relay.name + "-" + std::to_string(random_->next()),
+                                        relay_options(), routes_, *relay.ids, *relay.random);
+  relay.inputs.clear();
+  relay.in_flight.clear();
+  relay.idle = true;
+}
+
+void RelayWorld::hostile_step() {
+  auto& relay = relays_[below(relays_.size())];
+  const auto dice = below(100);
+  if (dice < 12) {
+    write_events();
+  } else if (dice < 14) {
+    crash(relay);
+  } else if (dice < 18) {
+    const auto route = below(routes_.size());
+    down_[route] = !down_[route];
+    record("destination of " + routes_[route].name + (down_[route] ? " goes down" : " comes up"));
+  } else if (dice < 22) {
+    arrive_late();
+  } else if (dice < 24) {
+    lose_connection(relay, below(routes_.size()));
+  } else if (dice < 26) {
+    clock_.advance(milliseconds(2000 + below(6000)));  // freezes relays past their leases
+  } else if (dice < 45) {
+    clock_.advance(milliseconds(below(300)));
+    let_relay_act(relay);
+  } else {
+    let_relay_act(relay);
+  }
+}
+
+void RelayWorld::healed_step() {
+  if (chance(20)) clock_.advance(milliseconds(below(400)));
+  if (chance(5)) arrive_late();
+  let_relay_act(relays_[below(relays_.size())]);
+}
+
+void RelayWorld::write_events() {
+  std::vector<NewEvent> events(1 + below(4));
+  for (auto& event : events) {
+    event.type = "thing.happened";
+    if (chance(90))
+      event.aggregate = Aggregate{"thing", std::to_string(below(options_.aggregates))};
+    aggregate_of_[++last_seq_] = event.aggregate ? event.aggregate->id : "";
+  }
+  const auto ids = writer_->add(events, Deadline::after(patience));
+  if (!ids) violations_.push_back("add failed: " + describe(ids.error()));
+}
+
+void RelayWorld::let_relay_act(RelayProcess& relay) {
+  if (!relay.in_flight.empty() && chance(20)) {
+    answer_one(relay);
+  } else if (relay.idle) {
+    relay.idle = false;
+    take_step(relay, core::input::Begin{options_.continuous});
+  } else if (!relay.inputs.empty() && (!hostile_ || chance(70))) {
+    auto input = std::move(relay.inputs.front());
+    relay.inputs.pop_front();
+    take_step(relay, std::move(input));
+  } else if (!relay.in_flight.empty() && chance(70)) {
+    answer_one(relay);
+  } else {
+    take_step(relay, core::input::Tick{});
+  }
+}
+
+void RelayWorld::take_step(RelayProcess& relay, core::Input input) {
+  for (auto& action : relay.core->step(std::move(input), clock_.steady()))
+    execute(relay, action);
+}
+
+// The store does its work at once, atomically; the answer may be on its way for long.
+template <class Answer, class Call>
+void RelayWorld::call_store(RelayProcess& relay, std::string_view what, Call&& call) {
+  const auto dice = hostile_ ? below(100) : 99;
+  if (dice < 3) {
+    record(relay.name + ": " + std::string(what) + " fails, nothing happened");
+    relay.inputs.emplace_back(
+        core::input::StoreFailed{store_error(ErrorCode::unavailable, Disposition::retry)});
+    return;
+  }
+  auto result = call();
+  if (dice < 6 || !result) {
+    record(relay.name + ": the answer to " + std::string(what) + " is lost");
+    relay.inputs.emplace_back(
+        core::input::StoreFailed{store_error(ErrorCode::commit_unknown, Disposition::in_doubt)});
+    return;
+  }
+  relay.inputs.emplace_back(Answer{std::move(result).value()});
+}
+
+void RelayWorld::execute(RelayProcess& relay, core::Action& action) {
+  using namespace core;
+  const auto now = clock_.database_override();
+  auto& store = *relay.store;
+  if (auto* lease = std::get_if<action::Lease>(&action)) {
+    lease->request.now = now;
+    const auto asked_at = clock_.steady();
+    call_store<input::Leased>(relay, "lease", [&]() -> Result<input::Leased> {
+      auto grant = store.lease(lease->request, Deadline::after(patience));
+      if (!grant) return std::move(grant).error();
+      record(relay.name + ": holds " + std::to_string(grant->leases.size()) + " leases");
+      return input::Leased{std::move(grant).value(), asked_at};
+    });
+  } else if (auto* claim = std::get_if<action::Claim>(&action)) {
+    claim->request.now = now;
+    call_store<input::Claimed>(relay, "claim", [&] {
+      auto batch = store.claim(claim->request, Deadline::after(patience));
+      if (batch) record(relay.name + ": claims " + described(*batch));
+      return batch;
+    });
+  } else if (auto* due = std::get_if<action::TakeDue>(&action)) {
+    due->request.now = now;
+    call_store<input::TookDue>(relay, "due", [&] {
+      auto batch = store.due(due->request, Deadline::after(patience));
+      if (batch) record(relay.name + ": finds due " + described(*batch));
+      return batch;
+    });
+  } else if (auto* held = std::get_if<action::TakeHeld>(&action)) {
+    held->request.now = now;
+    call_store<input::TookHeld>(relay, "held", [&] {
+      record(relay.name + ": looks for held events");
+      return store.held(held->request, Deadline::after(patience));
+    });
+  } else if (auto* settle = std::get_if<action::Settle>(&action)) {
+    settle->request.now = now;
+    record(relay.name + ": settles " + described(settle->request));
+    call_store<input::Settled>(
+        relay, "settle", [&] { return store.settle(settle->request, Deadline::after(patience)); });
+  } else if (auto* submit = std::get_if<action::Submit>(&action)) {
+    for (auto& message : submit->messages) {
+      record(relay.name + ": sends " + std::to_string(message.event->seq.value()) + " on " +
+             routes_[submit->route].name);
+      relay.in_flight.push_back({submit->route, std::move(message)});
+    }
+  } else if (std::get_if<action::Done>(&action) != nullptr) {
+    relay.idle = true;
+  }
+}
+
+// One message that is in flight gets its outcome; the destination may have it, lose it, or get it
+// later although the sender was told nothing.
+void RelayWorld::answer_one(RelayProcess& relay) {
+  const auto index = below(relay.in_flight.size());
+  const auto sent = std::move(relay.in_flight[index]);
+  relay.in_flight.erase(relay.in_flight.begin() + static_cast<std::ptrdiff_t>(index));
+  const auto seq = sent.message.event->seq;
+  const auto dice = hostile_ ? below(100) : 0;
+  Outcome outcome = Outcome::confirmed();
+  if (down_[sent.route]) {
+    outcome = Outcome::unavailable("down", "the destination is down");
+  } else if (dice < 70) {
+    accept(sent.route, seq);
+  } else if (dice < 80) {
+    outcome = Outcome::refused("nacked", "refused");
+  } else if (dice < 86) {
+    accept(sent.route, seq);
+    outcome = Outcome::unknown("timed_out", "the confirmation was lost");
+  } else if (dice < 92) {
+    late_copies_.push_back({sent.route, seq});
+    outcome = Outcome::unknown("timed_out", "the message is still on its way");
+  } else if (dice < 97) {
+    outcome = Outcome::unknown("timed_out", "the message was lost");
+  } else if (dice < 98) {
+    outcome = Outcome::rejected("rejected", "never");
+  } else {
+    outcome = Outcome::throttled(milliseconds(500), "slow down");
+  }
+  record(relay.name + ": " + std::to_string(seq.value()) + " on " + routes_[sent.route].name +
+         " is " + std::string(to_string(outcome.kind)));
+  take_step(relay, core::input::Outcomes{{{sent.message.attempt, std::move(outcome)}}});
+}
+
+void RelayWorld::lose_connection(RelayProcess& relay, std::size_t route) {
+  core::input::Outcomes outcomes;
+  std::erase_if(relay.in_flight, [&](const InFlight& sent) {
+    if (sent.route != route) return false;
+    if (chance(50)) accept(route, sent.message.event->seq);
+    outcomes.outcomes.push_back({sent.message.attempt, Outcome::lost_connection("cut")});
+    return true;
+  });
+  if (outcomes.outcomes.empty()) return;
+  record(relay.name + ": loses its connection on " + routes_[route].name);
+  take_step(relay, std::move(outcomes));
+}
+
+void RelayWorld::accept(std::size_t route, Seq seq) {
+  accepted_[route].push_back(seq.value());
+}
+
+void RelayWorld::arrive_late() {
+  if (late_copies_.empty()) return;
+  const auto index = below(late_copies_.size());
+  const auto copy = late_copies_[index];
+  late_copies_.erase(late_copies_.begin() + static_cast<std::ptrdiff_t>(index));
+  record(std::to_string(copy.seq.value()) + " arrives late on " + routes_[copy.route].name);
+  accept(copy.route, copy.seq);
+}
+
+// What it had sent may still arrive.
+void RelayWorld::crash(RelayProcess& relay) {
+  record(relay.name + ": dies");
+  for (const auto& sent : relay.in_flight) {
+    if (chance(50)) late_copies_.push_back({sent.route, sent.message.event->seq});
+  }
+  start(relay);
+}
+
+bool RelayWorld::settled_down() const {
+  if (!late_copies_.empty()) return false;
+  const auto dead = operations_->dead_letters({}, Deadline::after(patience));
+  std::set<std::pair<std::string, std::int64_t>> failed;
+  for (const auto& letter : *dead) {
+    failed.emplace(letter.delivery.route, letter.delivery.event_seq.value());
+  }
+  for (std::size_t route = 0; route < routes_.size(); ++route) {
+    const std::set<std::int64_t> arrived(accepted_[route].begin(), accepted_[route].end());
+    std::set<std::string> halted;
+    for (const auto& [seq, aggregate] : aggregate_of_) {
+      const bool is_dead = failed.contains({routes_[route].name, seq});
+      if (is_dead && !aggregate.empty()) halted.insert(aggregate);
+      const bool waits = !aggregate.empty() && halted.contains(aggregate);
+      if (!is_dead && !waits && !arrived.contains(seq)) return false;
+    }
+  }
+  return true;
+}
+
+// G4: within first occurrences, events of one aggregate ascend.
+void RelayWorld::check_order() {
+  for (std::size_t route = 0; route < routes_.size(); ++route) {
+    std::set<std::int64_t> seen;
+    std::map<std::string, std::int64_t> last;
+    for (const auto seq : accepted_[route]) {
+      if (!seen.insert(seq).second) continue;
+      const auto& aggregate = aggregate_of_.at(seq);
+      if (aggregate.empty()) continue;
+      auto& before = last[aggregate];
+      if (seq < before) {
+        violations_.push_back("order: " + std::to_string(seq) + " arrives first after " +
+                              std::to_string(before) + " of aggregate " + aggregate + " on " +
+                              routes_[route].name);
+      }
+      before = std::max(before, seq);
+    }
+  }
+}
+
+void RelayWorld::check_all_arrived() {
+  if (settled_down()) return;
+  violations_.push_back("liveness: something that may arrive has not");
+  for (const auto& relay : relays_) {
+    record(relay.name + (relay.idle ? " is between passes" : " is in a pass") + ", " +
+           std::to_string(relay.inputs.size()) + " answers on their way, " +
+           std::to_string(relay.in_flight.size()) + " messages in flight, " +
+           std::to_string(relay.core->in_flight()) + " as it knows, " +
+           std::to_string(relay.core->leases().size()) + " leases");
+  }
+}
+
+}  // namespace postrider::simulation
