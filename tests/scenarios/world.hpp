@@ -16,13 +16,34 @@
 
 namespace postrider::scenarios {
 
+using StoreMaker = std::function<std::unique_ptr<testing::StoreHarness>()>;
+using DestinationMaker = std::function<std::unique_ptr<testing::PublisherHarness>()>;
+
 struct World {
   std::string name;
-  std::function<std::unique_ptr<testing::StoreHarness>()> make_store;
-  std::function<std::unique_ptr<testing::PublisherHarness>()> make_destination;
+  StoreMaker make_store;
+  DestinationMaker make_destination;
 };
 
-/// The worlds that this build has and this machine can run.
+struct NamedStore {
+  std::string name;
+  StoreMaker make;
+};
+struct NamedDestination {
+  std::string name;
+  DestinationMaker make;
+};
+
+/// Each backend's part of the world; empty where it is not in this build.
+std::vector<NamedStore> memory_stores();
+std::vector<NamedStore> sqlite_stores();
+std::vector<NamedStore> postgres_stores();
+NamedDestination memory_destination();
+std::vector<NamedDestination> file_destinations();
+std::vector<NamedDestination> rabbitmq_destinations();
+
+/// Every store with the memory destination, and every other destination with one durable store and
+/// with the memory store.
 std::vector<World> all_worlds();
 
 /// A destination that scenarios can take away, and whose attempts they can make fail.

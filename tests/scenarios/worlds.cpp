@@ -1,56 +1,35 @@
 #include "scenarios/world.hpp"
 
-#include <postrider/testing/memory_store.hpp>
+#include <utility>
 
 namespace postrider::scenarios {
 namespace {
 
-class MemoryStoreHarness final : public testing::StoreHarness {
- public:
-  explicit MemoryStoreHarness(std::int32_t partitions)
-      : database_(testing::make_memory_database(partitions)) {}
-  std::unique_ptr<Store> open_store() override { return testing::make_memory_store(database_); }
-  std::unique_ptr<Operations> open_operations() override {
-    return testing::make_memory_operations(database_);
-  }
-  std::unique_ptr<Migrator> open_migrator() override { return nullptr; }
+template <class T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  for (auto& one : more) all.push_back(std::move(one));
+}
 
- private:
-  std::shared_ptr<testing::MemoryDatabase> database_;
-};
-
-class MemoryDestination final : public testing::PublisherHarness {
- public:
-  std::unique_ptr<Publisher> open_publisher() override {
-    return testing::make_memory_publisher(journal_);
-  }
-  std::vector<testing::Received> received() override {
-    std::vector<testing::Received> received;
-    for (const auto& event : journal_->accepted()) {
-      received.push_back({event->id.value().to_string(), event->type, event->payload,
-                          event->content_type, event->headers});
-    }
-    return received;
-  }
-  bool take_down() override { return false; }  // a scenario's destination has a switch of its own
-  bool bring_up() override { return false; }
-
- private:
-  std::shared_ptr<testing::Journal> journal_ = std::make_shared<testing::Journal>();
-};
-
-std::unique_ptr<testing::PublisherHarness> memory_destination() {
-  return std::make_unique<MemoryDestination>();
+World world(const NamedStore& store, const NamedDestination& destination) {
+  return {store.name + "_to_" + destination.name, store.make, destination.make};
 }
 
 }  // namespace
 
 std::vector<World> all_worlds() {
-  return {
-      {"memory", [] { return std::make_unique<MemoryStoreHarness>(1); }, memory_destination},
-      {"memory_with_64_partitions", [] { return std::make_unique<MemoryStoreHarness>(64); },
-       memory_destination},
-  };
+  std::vector<NamedStore> stores = memory_stores();
+  append(stores, sqlite_stores());
+  append(stores, postgres_stores());
+  std::vector<NamedDestination> others = file_destinations();
+  append(others, rabbitmq_destinations());
+
+  std::vector<World> worlds;
+  for (const auto& store : stores) worlds.push_back(world(store, memory_destination()));
+  for (const auto& destination : others) {
+    worlds.push_back(world(stores.front(), destination));
+    if (stores.size() > 2) worlds.push_back(world(stores.back(), destination));
+  }
+  return worlds;
 }
 
 }  // namespace postrider::scenarios
