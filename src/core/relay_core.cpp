@@ -83,6 +83,7 @@ bool RelayCore::is_being_stopped(const std::string& route) const {
 
 void RelayCore::take_leases(const LeaseGrant& grant) {
   std::vector<Partition> missing = partitions();
+  std::vector<Partition> gained;
   for (const auto& granted : grant.leases) {
     const auto partition = granted.lease.partition;
     std::erase(missing, partition);
@@ -91,6 +92,7 @@ void RelayCore::take_leases(const LeaseGrant& grant) {
     if (!same) {
       if (held != holdings_.end()) drop_partition(partition);
       gain_partition(granted);
+      gained.push_back(partition);
     } else if (held->second.generation != granted.generation) {
       held->second.generation = granted.generation;
       forget_rows_not_in_flight(partition);
@@ -106,19 +108,6 @@ void RelayCore::gain_partition(const GrantedLease& granted) {
   reading_.gain(granted.lease.partition, granted.mark);
   wants_.held = true;
   held_after_ = {};
-  Notice notice;
-  notice.kind = NoticeKind::lease_gained;
-  notice.partition = granted.lease.partition;
-  notify(std::move(notice));
-}
-
-void RelayCore::lose_partition(Partition partition) {
-  drop_partition(partition);
-  Notice notice;
-  notice.kind = NoticeKind::lease_lost;
-  notice.partition = partition;
-  notice.detail = "another relay owns this partition now";
-  notify(std::move(notice));
 }
 
 void RelayCore::on(input::Claimed& claimed) {

@@ -156,7 +156,7 @@ class RelayCore {
   void on(input::PublisherFailed& failed);
   void take_leases(const LeaseGrant& grant);
   void gain_partition(const GrantedLease& granted);
-  void lose_partition(Partition partition);
+  void tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions);
   void on_committed(const SettleDraft& draft, const SettleResult& result);
   [[nodiscard]] bool is_being_stopped(const std::string& route) const;
   void note_next_due(milliseconds wait);
