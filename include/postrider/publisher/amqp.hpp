@@ -1,11 +1,14 @@
 #pragma once
 /// \file
-/// RabbitMQ (AMQP 0-9-1) as destination, over rabbitmq-c: publisher confirms, mandatory, persistent.
+/// RabbitMQ (AMQP 0-9-1) as destination, over rabbitmq-c: persistent, mandatory, with publisher
+/// confirms. What each outcome means: docs/brokers/rabbitmq.md.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <postrider/publisher.hpp>
@@ -17,6 +20,16 @@ enum class Unroutable : std::uint8_t {
   retry,  ///< `refused`: tried again by the route's delays, a dead letter after the last
   fail,   ///< `rejected`: a dead letter at once; `dead retry` delivers it when a queue is bound
 };
+
+[[nodiscard]] constexpr std::string_view to_string(Unroutable unroutable) noexcept {
+  return unroutable == Unroutable::retry ? "retry" : "fail";
+}
+[[nodiscard]] constexpr std::optional<Unroutable> parse_unroutable(std::string_view text) noexcept {
+  for (const auto unroutable : {Unroutable::retry, Unroutable::fail}) {
+    if (to_string(unroutable) == text) return unroutable;
+  }
+  return std::nullopt;
+}
 
 struct AmqpOptions {
   std::string url;       ///< amqp://user:password@host:port/vhost, amqps:// for TLS
