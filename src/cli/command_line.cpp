@@ -1,0 +1,414 @@
+// The whole command line, and the only file that sees CLI11.
+
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+namespace postrider::cli {
+namespace {
+
+using CLI::App;
+
+constexpr std::int64_t most_count = 1'000'000'000'000;
+
+// The help says in words, or a usage error does, what an option needs and excludes; CLI11 would put
+// all of it before the description.
+class PlainFormatter final : public CLI::Formatter {
+ public:
+  PlainFormatter() { column_width(32); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const auto type = option->get_type_name();
+    return type.empty() ? "" : " " + type;
+  }
+};
+
+// Without CLI11's own description of the bounds, which the help says in words.
+CLI::Validator between(std::int64_t least, std::int64_t most) {
+  return CLI::Range(least, most).description("");
+}
+
+CLI::Validator one_of(const std::set<std::string>& words) {
+  return CLI::IsMember(words).description("");
+}
+
+App* command(App& parent, const std::string& name, const std::string& purpose,
+             const std::string& examples) {
+  auto* app = parent.add_subcommand(name, purpose);
+  app->footer("Examples:\n" + examples);
+  return app;
+}
+
+void add_database(App& app, DatabaseOptions& options) {
+  const std::string group = "Database";
+  app.add_option("--config", options.config, "Configuration file [postrider.toml]")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--store", options.store, "Database instead of the configured one")
+      ->type_name("URL")
+      ->group(group);
+  app.add_option("--schema", options.schema, "PostgreSQL schema of the tables")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--prefix", options.prefix, "Prefix of the tables")
+      ->type_name("TEXT")
+      ->group(group);
+}
+
+void add_format(App& app, bool& json) {
+  app.add_option_function<std::string>(
+         "--format", [&json](const std::string& format) { json = format == "json"; },
+         "table for people, json for scripts [table]")
+      ->type_name("table|json")
+      ->check(one_of({"table", "json"}));
+}
+
+void add_operator(App& app, std::string& reason, std::string& name) {
+  app.add_option("--reason", reason, "Why, for the audit")->type_name("TEXT");
+  app.add_option("--operator", name, "Who, for the audit [the user's name]")->type_name("NAME");
+}
+
+void add_init(App& app, Options& options) {
+  auto* init = command(app, "init", "Write a commented postrider.toml with one route",
+                       "  postrider init --store sqlite:app.db --to file:events.jsonl\n"
+                       "  postrider init --store 'postgresql://app@localhost/app' --to stdout:\n");
+  init->add_option("--store", options.init.store, "The database [sqlite:app.db]")->type_name("URL");
+  init->add_option("--to", options.init.to, "Where all events go [file:events.jsonl]")
+      ->type_name("URL");
+  init->add_option("--config", options.database.config, "File to write [postrider.toml]")
+      ->type_name("FILE");
+  init->add_flag("--force", options.init.force, "Replace an existing file");
+}
+
+void add_migrate(App& app, Options& options) {
+  auto* migrate = command(app, "migrate", "Create the tables, or bring them up to date",
+                          "  postrider migrate\n"
+                          "  postrider migrate --status\n"
+                          "  postrider migrate --print > postrider.sql\n"
+                          "  postrider migrate --down-to 0\n");
+  auto& chosen = options.migrate;
+  auto* print = migrate->add_flag("--print", chosen.print, "Print the SQL and change nothing");
+  auto* status = migrate->add_flag("--status", chosen.status, "List the steps, change nothing");
+  auto* down = migrate->add_option("--down-to", chosen.down_to, "Take steps back down to this one")
+                   ->type_name("N")
+                   ->check(CLI::Range(0, 999).description(""));
+  migrate->add_flag("--even-with-rows", chosen.even_with_rows, "Take steps back that lose rows")
+      ->needs(down);
+  print->excludes(status)->excludes(down);
+  status->excludes(down);
+  add_database(*migrate, options.database);
+}
+
+void add_relay(App& app, Options& options) {
+  auto* relay = command(app, "relay", "Carry events to their destinations: one pass, or a daemon",
+                        "  postrider relay                        one pass\n"
+                        "  postrider relay --drain                until nothing is due\n"
+                        "  postrider relay --loop                 until SIGTERM or SIGINT\n"
+                        "  postrider relay --loop --sleep 5\n");
+  auto& chosen = options.relay;
+  auto* loop = relay->add_flag("--loop", chosen.loop, "Run until SIGTERM or SIGINT");
+  auto* drain = relay->add_flag("--drain", chosen.drain, "Repeat until nothing is due");
+  relay->add_option("--max-passes", chosen.max_passes, "Most passes of --drain, from 1 on")
+      ->type_name("N")
+      ->check(between(1, 1'000'000))
+      ->needs(drain);
+  relay
+      ->add_option("--sleep", chosen.sleep,
+                   "Seconds to wait when there is nothing to do, 1 to 3600 [1]")
+      ->type_name("N")
+      ->check(between(1, 3600));
+  relay
+      ->add_option("--log-level", chosen.log_level,
+                   "Least severity that is logged [info with --loop, else warning]")
+      ->type_name("debug|info|warning|error");
+  relay->add_option("--log-format", chosen.log_format, "How log lines look [auto]")
+      ->type_name("auto|json|text");
+  add_format(*relay, chosen.json);
+  add_database(*relay, options.database);
+  loop->excludes(drain);
+}
+
+void add_emit(App& app, Options& options) {
+  auto* emit = command(
+      app, "emit", "Write events into the outbox",
+      "  postrider emit --type order.placed --aggregate order/1 --payload '{\"id\":1}'\n"
+      "  postrider emit --type report.made --payload @report.pdf --content-type application/pdf\n"
+      "  date | postrider emit --type clock.read --payload - --content-type text/plain\n"
+      "  postrider emit --jsonl < events.jsonl\n");
+  auto& chosen = options.emit;
+  auto* type = emit->add_option("--type", chosen.type, "Event type, such as order.placed")
+                   ->type_name("TYPE");
+  emit->add_option("--aggregate", chosen.aggregate, "What the event belongs to; keeps its order")
+      ->type_name("TYPE/ID")
+      ->needs(type);
+  emit->add_option("--aggregate-version", chosen.aggregate_version, "Unique per aggregate")
+      ->type_name("N")
+      ->needs(type);
+  emit->add_option("--payload", chosen.payload, "The payload; @FILE or - (standard input) reads it")
+      ->type_name("TEXT")
+      ->needs(type);
+  emit->add_option("--content-type", chosen.content_type, "Its media type [application/json]")
+      ->type_name("TYPE")
+      ->needs(type);
+  emit->add_option("--header", chosen.headers, "A header; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->needs(type);
+  emit->add_option("--id", chosen.id, "The event's identity, a UUID [a new one]")
+      ->type_name("UUID")
+      ->needs(type);
+  auto* jsonl = emit->add_flag("--jsonl", chosen.jsonl, "Read JSON Lines from standard input");
+  emit->add_option("--from-line", chosen.from_line,
+                   "With --jsonl: skip the lines before this one [1]")
+      ->type_name("N")
+      ->check(between(1, most_count))
+      ->needs(jsonl);
+  type->excludes(jsonl);
+  add_database(*emit, options.database);
+}
+
+void add_status(App& app, Options& options) {
+  auto* status = command(app, "status", "Show what is in the outbox; only reads, asks no broker",
+                         "  postrider status\n"
+                         "  postrider status --format json | jq .events.unrouted\n");
+  add_format(*status, options.status.json);
+  add_database(*status, options.database);
+}
+
+void add_check(App& app, Options& options) {
+  auto* check = command(app, "check", "Compare the status with thresholds, for monitoring",
+                        "  postrider check\n"
+                        "  postrider check --max-unrouted-age 30s --max-failed 10\n\n"
+                        "Exit code 0 when all hold, 1 when one is exceeded.");
+  auto& chosen = options.check;
+  check->add_option("--max-unrouted-age", chosen.max_unrouted_age, "Oldest event not routed [5m]")
+      ->type_name("DURATION");
+  check->add_option("--max-due-age", chosen.max_due_age, "Oldest delivery due [15m]")
+      ->type_name("DURATION");
+  check->add_option("--max-failed", chosen.max_failed, "Dead letters [0]")
+      ->type_name("N")
+      ->check(between(0, most_count));
+  check->add_option("--max-overdue", chosen.max_overdue, "Deliveries without their result [0]")
+      ->type_name("N")
+      ->check(between(0, most_count));
+  check->add_flag("--allow-paused", chosen.allow_paused, "A paused route is no finding");
+  add_format(*check, chosen.json);
+  add_database(*check, options.database);
+}
+
+void add_dead_filter(App& app, DeadOptions& chosen) {
+  app.add_option("--route", chosen.route, "Only of this route")->type_name("NAME");
+  app.add_option("--type", chosen.type, "Only events of this type")->type_name("TYPE");
+  app.add_option("--code", chosen.code, "Only with this failure code")->type_name("CODE");
+  app.add_option_function<std::string>(
+         "--ambiguous", [&chosen](const std::string& word) { chosen.ambiguous = word == "yes"; },
+         "Only those that may (not) have arrived")
+      ->type_name("yes|no")
+      ->check(one_of({"yes", "no"}));
+  app.add_option("--limit", chosen.limit, "Most of them [1000]")
+      ->type_name("N")
+      ->check(between(1, 100'000));
+}
+
+void add_dead_change(App& dead, const std::string& name, const std::string& purpose,
+                     const std::string& examples, Options& options) {
+  auto* change = command(dead, name, purpose, examples);
+  auto& chosen = options.dead;
+  change->add_option("ids", chosen.ids, "Deliveries, as `dead list` shows them")->type_name("ID");
+  add_dead_filter(*change, chosen);
+  change->add_flag("--all", chosen.all, "All dead letters, when nothing else selects some");
+  change->add_flag("--dry-run", chosen.dry_run, "Show which, change nothing");
+  change->add_flag("--yes", chosen.yes, "Do not ask");
+  add_operator(*change, chosen.reason, chosen.operator_name);
+  add_database(*change, options.database);
+}
+
+void add_dead(App& app, Options& options) {
+  auto* dead = command(app, "dead", "Look after deliveries that have failed for good",
+                       "  postrider dead list\n"
+                       "  postrider dead retry --route orders --reason 'broker is back'\n");
+  dead->require_subcommand(1);
+  auto* list = command(*dead, "list", "List dead letters",
+                       "  postrider dead list --route orders --format json\n");
+  add_dead_filter(*list, options.dead);
+  add_format(*list, options.dead.json);
+  add_database(*list, options.database);
+
+  auto* show = command(*dead, "show", "Show one dead letter; never its payload",
+                       "  postrider dead show 01890a5d-ac96-774b-bcce-b302099a8057\n");
+  show->add_option("id", options.dead.ids, "The delivery")
+      ->type_name("ID")
+      ->required()
+      ->expected(1);
+  add_format(*show, options.dead.json);
+  add_database(*show, options.database);
+
+  add_dead_change(*dead, "retry", "Give dead letters a new life, due at once",
+                  "  postrider dead retry 01890a5d-ac96-774b-bcce-b302099a8057\n"
+                  "  postrider dead retry --code timeout --dry-run\n"
+                  "  postrider dead retry --all --yes --reason 'broker is back'\n",
+                  options);
+  add_dead_change(*dead, "discard", "Give dead letters up; their aggregates go on",
+                  "  postrider dead discard --type cart.viewed --reason 'nobody needs them'\n",
+                  options);
+}
+
+void add_route(App& app, Options& options) {
+  auto* route = command(app, "route", "Pause and resume routes",
+                        "  postrider route list\n"
+                        "  postrider route pause orders --reason 'broker upgrade'\n"
+                        "  postrider route resume orders\n");
+  route->require_subcommand(1);
+  auto& chosen = options.route;
+  auto* list = command(*route, "list", "List routes, and which are paused",
+                       "  postrider route list --format json\n");
+  add_format(*list, chosen.json);
+  add_database(*list, options.database);
+  for (const auto* name : {"pause", "resume"}) {
+    auto* change =
+        command(*route, name,
+                std::string(name) == "pause" ? "Stop deliveries of a route; its events wait"
+                                             : "Let a paused or stopped route go on",
+                std::string("  postrider route ") + name + " orders\n");
+    change->add_option("name", chosen.name, "The route")->type_name("NAME")->required();
+    add_operator(*change, chosen.reason, chosen.operator_name);
+    add_database(*change, options.database);
+  }
+}
+
+void add_purge(App& app, Options& options) {
+  auto* purge = command(app, "purge", "Delete old events of which nothing is open or failed",
+                        "  postrider purge --older-than 30d --dry-run\n"
+                        "  postrider purge --older-than 30d\n");
+  purge->add_option("--older-than", options.purge.older_than, "Completed so long ago [7d]")
+      ->type_name("DURATION");
+  purge->add_flag("--dry-run", options.purge.dry_run, "Count, delete nothing");
+  add_database(*purge, options.database);
+}
+
+void add_rest(App& app, Options& options) {
+  auto* version = command(app, "version", "Show the version, and those of the client libraries",
+                          "  postrider version --format json\n");
+  add_format(*version, options.version.json);
+  auto* completion = command(app, "completion", "Print a completion script for a shell",
+                             "  source <(postrider completion bash)\n");
+  completion->require_subcommand(1);
+  command(*completion, "bash", "For bash", "  source <(postrider completion bash)\n");
+}
+
+std::unique_ptr<App> make_app(Options& options) {
+  auto app = std::make_unique<App>("Carries events out of a SQL database, reliably and in order.",
+                                   "postrider");
+  app->require_subcommand(1);
+  app->formatter(std::make_shared<PlainFormatter>());  // commands added below inherit it
+  app->footer(
+      "The first four commands:\n"
+      "  postrider init --store sqlite:app.db --to file:events.jsonl\n"
+      "  postrider migrate\n"
+      "  postrider emit --type order.placed --aggregate order/1 --payload '{\"id\":1}'\n"
+      "  postrider relay\n\n"
+      "`postrider COMMAND --help` tells more. Settings: flags, then POSTRIDER_... in the\n"
+      "environment, then postrider.toml.");
+  add_init(*app, options);
+  add_migrate(*app, options);
+  add_emit(*app, options);
+  add_relay(*app, options);
+  add_status(*app, options);
+  add_check(*app, options);
+  add_dead(*app, options);
+  add_route(*app, options);
+  add_purge(*app, options);
+  add_rest(*app, options);
+  return app;
+}
+
+// The command that was given as far as it was understood: "dead retry".
+std::pair<App*, std::string> innermost(App& app) {
+  auto* current = &app;
+  std::string words;
+  while (!current->get_subcommands().empty()) {
+    current = current->get_subcommands().front();
+    words.append(words.empty() ? "" : " ").append(current->get_name());
+  }
+  return {current, words};
+}
+
+// CLI11 puts the words before the innermost command's own name.
+HelpText help_of(App& app) {
+  const auto [inner, words] = innermost(app);
+  if (words.empty()) return {inner->help()};
+  const auto last = words.rfind(' ');
+  return {
+      inner->help(last == std::string::npos ? "postrider" : "postrider " + words.substr(0, last))};
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+UsageError usage_error(const std::string& what, const std::string& command) {
+  auto why = one_line(what);
+  if (!why.ends_with('.')) why += '.';
+  return {why + " Run `postrider" + (command.empty() ? "" : " " + command) + " --help`."};
+}
+
+// What CLI11 cannot express. The source package has --sleep for the permanent process only.
+std::string contradiction(const Options& options) {
+  if (options.command == "relay" && options.relay.sleep && !options.relay.loop &&
+      !options.relay.drain) {
+    return "--sleep requires --loop or --drain: one pass does not wait";
+  }
+  if (options.command == "emit" && !options.emit.jsonl && options.emit.type.empty()) {
+    return "emit needs --type or --jsonl";
+  }
+  return {};
+}
+
+void collect_words(App& app, const std::string& command, std::vector<CommandWords>& all) {
+  CommandWords words{command, {}};
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames())
+      words.words.push_back("--" + name);
+  }
+  for (auto* inner : app.get_subcommands([](const App*) { return true; })) {
+    words.words.push_back(inner->get_name());
+    collect_words(*inner, command.empty() ? inner->get_name() : command + " " + inner->get_name(),
+                  all);
+  }
+  all.push_back(std::move(words));
+}
+
+}  // namespace
+
+std::variant<Options, HelpText, UsageError> parse_command_line(int count,
+                                                               const char* const* arguments) {
+  Options options;
+  const auto app = make_app(options);
+  // The old spelling that everybody tries first.
+  if (count == 2 && std::string_view(arguments[1]) == "--version") {
+    options.command = "version";
+    return options;
+  }
+  try {
+    app->parse(count, arguments);
+  } catch (const CLI::CallForHelp&) {
+    return help_of(*app);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what(), innermost(*app).second);
+  }
+  options.command = innermost(*app).second;
+  if (const auto fault = contradiction(options); !fault.empty()) {
+    return usage_error(fault, options.command);
+  }
+  return options;
+}
+
+std::vector<CommandWords> command_words() {
+  Options options;
+  std::vector<CommandWords> all;
+  collect_words(*make_app(options), "", all);
+  return all;
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,28 @@
+#pragma once
+/// \file
+/// One function per command, each in the file of its noun. What they share is in session.hpp and
+/// console.hpp.
+
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+
+namespace postrider::cli {
+
+ExitCode run_init(const Options& options, Console& console);
+ExitCode run_migrate(const Options& options, Console& console);
+ExitCode run_relay(const Options& options, Console& console);
+ExitCode run_emit(const Options& options, Console& console);
+ExitCode run_status(const Options& options, Console& console);
+ExitCode run_check(const Options& options, Console& console);
+ExitCode run_dead_list(const Options& options, Console& console);
+ExitCode run_dead_show(const Options& options, Console& console);
+ExitCode run_dead_retry(const Options& options, Console& console);
+ExitCode run_dead_discard(const Options& options, Console& console);
+ExitCode run_route_list(const Options& options, Console& console);
+ExitCode run_route_pause(const Options& options, Console& console);
+ExitCode run_route_resume(const Options& options, Console& console);
+ExitCode run_purge(const Options& options, Console& console);
+ExitCode run_version(const Options& options, Console& console);
+ExitCode run_completion_bash(const Options& options, Console& console);
+
+}  // namespace postrider::cli

@@ -1,0 +1,59 @@
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+
+namespace postrider::cli {
+namespace {
+
+struct Command {
+  std::string_view name;
+  ExitCode (*run)(const Options& options, Console& console);
+};
+
+constexpr std::array commands{
+    Command{"init", run_init},
+    Command{"migrate", run_migrate},
+    Command{"relay", run_relay},
+    Command{"emit", run_emit},
+    Command{"status", run_status},
+    Command{"check", run_check},
+    Command{"dead list", run_dead_list},
+    Command{"dead show", run_dead_show},
+    Command{"dead retry", run_dead_retry},
+    Command{"dead discard", run_dead_discard},
+    Command{"route list", run_route_list},
+    Command{"route pause", run_route_pause},
+    Command{"route resume", run_route_resume},
+    Command{"purge", run_purge},
+    Command{"version", run_version},
+    Command{"completion bash", run_completion_bash},
+};
+
+ExitCode run(int count, const char* const* arguments) {
+  Console console;
+  const auto parsed = parse_command_line(count, arguments);
+  if (const auto* help = std::get_if<HelpText>(&parsed)) {
+    console.print(help->text);
+    return ExitCode::ok;
+  }
+  if (const auto* fault = std::get_if<UsageError>(&parsed)) {
+    console.complain("usage", fault->message);
+    return ExitCode::usage;
+  }
+  const auto& options = std::get<Options>(parsed);
+  for (const auto& command : commands) {
+    if (command.name == options.command) return command.run(options, console);
+  }
+  console.complain(options.command, "this command has no implementation. Please report this.");
+  return ExitCode::software;
+}
+
+}  // namespace
+}  // namespace postrider::cli
+
+int main(int count, char** arguments) {
+  return static_cast<int>(postrider::cli::run(count, arguments));
+}

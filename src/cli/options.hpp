@@ -1,0 +1,115 @@
+#pragma once
+/// \file
+/// What each command was asked for, as plain values: the command line parsed.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace postrider::cli {
+
+/// Options that every command on a database has.
+struct DatabaseOptions {
+  std::string config;  ///< path; empty: POSTRIDER_CONFIG, then ./postrider.toml if there is one
+  std::string store;
+  std::string schema;
+  std::string prefix;
+};
+
+struct InitOptions {
+  std::string store = "sqlite:app.db";
+  std::string to = "file:events.jsonl";
+  bool force = false;
+};
+
+struct MigrateOptions {
+  bool print = false;
+  bool status = false;
+  std::optional<int> down_to;
+  bool even_with_rows = false;
+};
+
+struct RelayCommandOptions {
+  bool loop = false;
+  bool drain = false;
+  std::optional<std::int64_t> max_passes;
+  std::optional<std::int64_t> sleep;
+  bool json = false;
+  std::string log_format;
+  std::string log_level;
+};
+
+struct EmitOptions {
+  bool jsonl = false;
+  std::int64_t from_line = 1;
+  std::string type;
+  std::string aggregate;
+  std::optional<std::int64_t> aggregate_version;
+  std::string payload;
+  std::string content_type = "application/json";
+  std::vector<std::string> headers;
+  std::string id;
+};
+
+struct StatusOptions {
+  bool json = false;
+};
+
+struct CheckOptions {
+  std::string max_unrouted_age = "5m";
+  std::string max_due_age = "15m";
+  std::int64_t max_failed = 0;
+  std::int64_t max_overdue = 0;
+  bool allow_paused = false;
+  bool json = false;
+};
+
+/// Which dead letters, and who acts why.
+struct DeadOptions {
+  std::vector<std::string> ids;
+  std::string route;
+  std::string type;
+  std::string code;
+  std::optional<bool> ambiguous;
+  std::int64_t limit = 1000;
+  bool all = false;
+  bool dry_run = false;
+  bool yes = false;
+  bool json = false;
+  std::string reason;
+  std::string operator_name;
+};
+
+struct RouteOptions {
+  std::string name;
+  bool json = false;
+  std::string reason;
+  std::string operator_name;
+};
+
+struct PurgeOptions {
+  std::string older_than = "7d";
+  bool dry_run = false;
+};
+
+struct VersionOptions {
+  bool json = false;
+};
+
+struct Options {
+  std::string command;  ///< "status", "dead retry", …
+  DatabaseOptions database;
+  InitOptions init;
+  MigrateOptions migrate;
+  RelayCommandOptions relay;
+  EmitOptions emit;
+  StatusOptions status;
+  CheckOptions check;
+  DeadOptions dead;
+  RouteOptions route;
+  PurgeOptions purge;
+  VersionOptions version;
+};
+
+}  // namespace postrider::cli

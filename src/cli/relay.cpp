@@ -1,0 +1,205 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <postrider/relay.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/relay_summary.hpp"
+#include "cli/session.hpp"
+#include "cli/stop_signals.hpp"
+#include "observe/log.hpp"
+
+namespace postrider::cli {
+namespace {
+
+std::vector<config::Override> overrides_of(const RelayCommandOptions& options) {
+  std::vector<config::Override> overrides;
+  if (options.sleep)
+    overrides.push_back({"relay.sleep", std::to_string(*options.sleep), "--sleep"});
+  if (options.max_passes) {
+    overrides.push_back({"relay.max_passes", std::to_string(*options.max_passes), "--max-passes"});
+  }
+  if (!options.log_level.empty()) {
+    overrides.push_back({"log.level", options.log_level, "--log-level"});
+  }
+  if (!options.log_format.empty()) {
+    overrides.push_back({"log.format", options.log_format, "--log-format"});
+  }
+  return overrides;
+}
+
+// The summary of a pass says what happened; lines about leases would only surround it.
+Severity log_level(const RelayCommandOptions& options, const config::Settings& settings) {
+  if (options.loop || !options.log_level.empty()) return settings.log_level;
+  return std::max(settings.log_level, Severity::warning);
+}
+
+observe::LogOptions log_options(const RelayCommandOptions& options,
+                                const config::Settings& settings, const Console& console) {
+  const bool text =
+      settings.log_format == config::LogFormat::text ||
+      (settings.log_format == config::LogFormat::automatic && console.errors_are_terminal());
+  return {text ? observe::LineFormat::text : observe::LineFormat::json,
+          log_level(options, settings), ""};
+}
+
+/// Remembers which routes are paused, for the summary, and hands everything on to the log.
+class PauseObserver final : public Observer {
+ public:
+  explicit PauseObserver(observe::Log& log) : log_(log) {}
+
+  void notice(const Notice& notice) override {
+    log_.notice(notice);
+    if (notice.kind == NoticeKind::route_paused) paused_[notice.route] = notice.code;
+    if (notice.kind == NoticeKind::route_resumed) paused_.erase(notice.route);
+    if (notice.kind == NoticeKind::route_stopped) paused_[notice.route] = "blocked";
+  }
+  [[nodiscard]] const PausedRoutes& paused() const { return paused_; }
+
+ private:
+  observe::LogObserver log_;
+  PausedRoutes paused_;
+};
+
+/// Routes with their publishers, and how they may be shown.
+struct Destinations {
+  std::vector<RouteBinding> bindings;
+  ShownRoutes shown;
+  bool standard_output = false;  ///< belongs to the events, so the summary goes elsewhere
+};
+
+std::optional<ExitCode> open_destinations(const config::Settings& settings, Console& console,
+                                          Destinations& destinations) {
+  if (settings.routes.empty()) {
+    console.complain("configuration",
+                     "there is no route. Add a [[routes]] table with name and to.");
+    return ExitCode::config;
+  }
+  bool failed = false;
+  for (const auto& [route, amqp] : settings.routes) {
+    auto found = registry::find_destination(route.destination, {route.window, amqp});
+    if (!found) {
+      console.complain("route " + route.name, found.error().message);
+      failed = true;
+      continue;
+    }
+    destinations.standard_output |= found->standard_output;
+    destinations.shown.emplace_back(route.name, found->shown_url);
+    destinations.bindings.push_back({route, found->publisher()});
+  }
+  if (failed) return ExitCode::config;
+  return std::nullopt;
+}
+
+/// One run of the relay command, from the open session on.
+class RelayRun {
+ public:
+  RelayRun(const RelayCommandOptions& options, const Session& session, Console& console,
+           StopSignals& signals)
+      : options_(options),
+        session_(session),
+        console_(console),
+        signals_(signals),
+        log_(log_options(options, session.settings(), console), system_clock()),
+        observer_(log_),
+        random_(system_random()) {}
+
+  ExitCode run() {
+    auto store = session_.backend().store();
+    if (const auto usable = store->check_schema(session_.deadline()); !usable) {
+      return console_.fail("relay", usable.error());
+    }
+    Destinations destinations;
+    if (const auto failed = open_destinations(session_.settings(), console_, destinations)) {
+      return *failed;
+    }
+    shown_ = destinations.shown;
+    summary_to_errors_ = destinations.standard_output;
+    Relay relay(std::move(store), std::move(destinations.bindings), session_.settings().relay,
+                system_clock(), *random_, observer_);
+    signals_.on_stop([&relay] { relay.request_stop(); });
+    const auto code = options_.loop ? loop(relay) : options_.drain ? drain(relay) : pass(relay);
+    signals_.forget();
+    if (const auto closed = relay.close(); !closed && code == ExitCode::ok) {
+      return console_.fail("relay", closed.error());
+    }
+    return code;
+  }
+
+ private:
+  ExitCode pass(Relay& relay) {
+    auto report = relay.run_once();
+    if (!report) return console_.fail("relay", report.error());
+    if (!report->foreign.empty() && !signals_.wait_for(patience_with(*report))) {
+      auto again = relay.run_once();
+      if (!again) return console_.fail("relay", again.error());
+      merge(*report, std::move(again).value());
+    }
+    return finish(*report);
+  }
+
+  // One lease time: if the other relay is dead, its partitions are free then.
+  milliseconds patience_with(const PassReport& report) const {
+    milliseconds longest{0};
+    for (const auto& lease : report.foreign)
+      longest = std::max(longest, lease.remaining);
+    return std::min(longest, session_.settings().relay.lease_time);
+  }
+
+  ExitCode drain(Relay& relay) {
+    const auto report = relay.drain(session_.settings().max_passes);
+    if (!report) return console_.fail("relay", report.error());
+    return finish(report->total);
+  }
+
+  ExitCode loop(Relay& relay) {
+    log_.write(Severity::info, "relay_started",
+               {{"name", session_.settings().relay.name},
+                {"store", session_.backend().shown_url},
+                {"routes", static_cast<std::int64_t>(shown_.size())}});
+    const auto report = relay.run();
+    if (!report) return console_.fail("relay", report.error());
+    log_.write(report->clean ? Severity::info : Severity::warning, "relay_stopped",
+               {{"clean", report->clean ? "yes" : "no"},
+                {"left_in_flight", static_cast<std::int64_t>(report->left_in_flight)}});
+    return report->clean ? ExitCode::ok : ExitCode::temporary;
+  }
+
+  ExitCode finish(const PassReport& report) {
+    const auto text = options_.json ? summary_json(report, shown_, observer_.paused())
+                                    : summary_text(report, shown_, observer_.paused());
+    if (summary_to_errors_) {
+      console_.note(text);
+    } else {
+      console_.print(text);
+    }
+    const bool later = !report.foreign.empty() || destination_unavailable(report);
+    return later ? ExitCode::temporary : ExitCode::ok;
+  }
+
+  const RelayCommandOptions& options_;
+  const Session& session_;
+  Console& console_;
+  StopSignals& signals_;
+  observe::Log log_;
+  PauseObserver observer_;
+  std::unique_ptr<Random> random_;
+  ShownRoutes shown_;
+  bool summary_to_errors_ = false;
+};
+
+}  // namespace
+
+ExitCode run_relay(const Options& options, Console& console) {
+  StopSignals signals;
+  Session session(options.database);
+  if (const auto failed =
+          session.open(Needs::store_and_routes, console, overrides_of(options.relay))) {
+    return *failed;
+  }
+  return RelayRun(options.relay, session, console, signals).run();
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,43 @@
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include "config/load.hpp"
+#include "registry/registry.hpp"
+
+namespace postrider::cli {
+
+/// Whether a command opens destinations: only then are the routes' secrets looked up.
+enum class Needs { store, store_and_routes };
+
+/// Settings and database of one command.
+class Session {
+ public:
+  explicit Session(const DatabaseOptions& options) : options_(&options) {}
+
+  /// Loads the settings and finds the store. On failure everything that is wrong has been said and
+  /// the exit code is returned.
+  [[nodiscard]] std::optional<ExitCode> open(Needs needs, Console& console,
+                                             std::vector<config::Override> overrides = {});
+
+  [[nodiscard]] const config::Settings& settings() const { return settings_; }
+  [[nodiscard]] const registry::Backend& backend() const { return *backend_; }
+  /// Patience of one call of the store.
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(settings_.relay.store_timeout); }
+
+ private:
+  const DatabaseOptions* options_;
+  config::Settings settings_;
+  std::optional<registry::Backend> backend_;
+};
+
+/// The name for the audit: what was given, else that of the user.
+[[nodiscard]] std::string operator_name(const std::string& given);
+
+/// Reads a variable of the environment.
+[[nodiscard]] std::optional<std::string> environment(std::string_view name);
+
+}  // namespace postrider::cli

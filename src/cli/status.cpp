@@ -1,0 +1,20 @@
+#include "cli/commands.hpp"
+#include "cli/session.hpp"
+#include "cli/status_view.hpp"
+
+namespace postrider::cli {
+
+ExitCode run_status(const Options& options, Console& console) {
+  Session session(options.database);
+  if (const auto failed = session.open(Needs::store, console)) return *failed;
+  const auto status = session.backend().operations()->status(std::nullopt, session.deadline());
+  if (!status) return console.fail("status", status.error());
+  std::vector<std::string> routes;
+  for (const auto& each : session.settings().routes)
+    routes.push_back(each.route.name);
+  console.print(options.status.json ? status_json(*status, routes)
+                                    : status_text(*status, routes, console));
+  return ExitCode::ok;
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,345 @@
+#include "config/keys.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "config/duration.hpp"
+
+namespace postrider::config {
+namespace {
+
+// A key without its setter and default, which come from the member it sets.
+struct Head {
+  std::string section;
+  std::string name;
+  std::string purpose;
+};
+
+constexpr std::int64_t ms = 1;
+constexpr std::int64_t second = 1000 * ms;
+constexpr std::int64_t minute = 60 * second;
+constexpr std::int64_t hour = 60 * minute;
+constexpr std::int64_t day = 24 * hour;
+
+std::string quoted(std::string_view text) {
+  return text.empty() ? std::string() : fmt::format("\"{}\"", text);
+}
+
+std::string shown(const std::string& value) {
+  return quoted(value);
+}
+std::string shown(std::size_t value) {
+  return std::to_string(value);
+}
+std::string shown(const std::optional<std::size_t>& value) {
+  return value ? std::to_string(*value) : "";
+}
+std::string shown(bool value) {
+  return value ? "true" : "false";
+}
+std::string shown(milliseconds value) {
+  return quoted(duration_text(value));
+}
+std::string shown(const std::vector<std::string>& values) {
+  return fmt::format("[\"{}\"]", fmt::join(values, "\", \""));
+}
+std::string shown(const std::vector<milliseconds>& values) {
+  std::vector<std::string> texts;
+  std::transform(values.begin(), values.end(), std::back_inserter(texts), duration_text);
+  return shown(texts);
+}
+
+void assign(std::string& member, const Checked& value) {
+  member = std::get<std::string>(value);
+}
+void assign(std::size_t& member, const Checked& value) {
+  member = static_cast<std::size_t>(std::get<std::int64_t>(value));
+}
+void assign(std::optional<std::size_t>& member, const Checked& value) {
+  member = static_cast<std::size_t>(std::get<std::int64_t>(value));
+}
+void assign(milliseconds& member, const Checked& value) {
+  member = milliseconds(std::get<std::int64_t>(value));
+}
+void assign(bool& member, const Checked& value) {
+  member = std::get<bool>(value);
+}
+void assign(std::vector<std::string>& member, const Checked& value) {
+  member = std::get<std::vector<std::string>>(value);
+}
+void assign(std::vector<milliseconds>& member, const Checked& value) {
+  member = std::get<std::vector<milliseconds>>(value);
+}
+
+// `member` finds the value that the key sets in a target; what it holds in fresh settings is the
+// default.
+template <class Member>
+Key key(Head head, KeyType type, std::int64_t least, std::int64_t most, Member member) {
+  Settings settings;
+  RouteSettings route;
+  Key made;
+  made.section = std::move(head.section);
+  made.name = std::move(head.name);
+  made.purpose = std::move(head.purpose);
+  made.type = type;
+  made.least = least;
+  made.most = most;
+  made.default_value = shown(member(Target{&settings, &route}));
+  made.set = [member](const Target& target, const Checked& value) {
+    assign(member(target), value);
+  };
+  return made;
+}
+
+// A choice's member is an enum: `parse` reads one of `values`.
+template <class Member, class Enum, class Parse>
+Key choice(Head head, std::vector<Enum> values, Parse parse, Member member) {
+  Settings settings;
+  RouteSettings route;
+  Key made;
+  made.section = std::move(head.section);
+  made.name = std::move(head.name);
+  made.purpose = std::move(head.purpose);
+  made.type = KeyType::choice;
+  for (const auto value : values)
+    made.choices.emplace_back(to_string(value));
+  made.default_value = quoted(to_string(member(Target{&settings, &route})));
+  made.set = [member, parse](const Target& target, const Checked& value) {
+    member(target) = parse(std::get<std::string>(value)).value();
+  };
+  return made;
+}
+
+Key required(Key key) {
+  key.required = true;
+  return key;
+}
+
+Key expanding(Key key) {
+  key.expands = true;
+  return key;
+}
+
+Key identifier(Key key) {
+  key.identifier = true;
+  return key;
+}
+
+using K = KeyType;
+#define MEMBER(path)             \
+  [](const Target& t) -> auto& { \
+    return t.path;               \
+  }
+
+std::vector<Key> top_keys() {
+  return {
+      expanding(required(key({"", "store", "The database, as a URL."}, K::text, 1, 4096,
+                             MEMBER(settings->store)))),
+      identifier(
+          key({"", "schema", "PostgreSQL schema of the tables. Fixed with the first migration."},
+              K::text, 1, 63, MEMBER(settings->names.schema))),
+      identifier(
+          key({"", "prefix", "Put before every table's name. Fixed with the first migration."},
+              K::text, 1, 20, MEMBER(settings->names.prefix))),
+  };
+}
+
+std::vector<Key> relay_keys() {
+  const auto relay = [](std::string name, std::string purpose) {
+    return Head{"relay", std::move(name), std::move(purpose)};
+  };
+  return {
+      key(relay("name", "A label for people."), K::text, 1, 64, MEMBER(settings->relay.name)),
+      key(relay("batch", "Events read at once."), K::integer, 1, 10'000,
+          MEMBER(settings->relay.batch)),
+      key(relay("batch_bytes", "Payload bytes read at once."), K::integer, 1 << 10, 1 << 30,
+          MEMBER(settings->relay.batch_bytes)),
+      key(relay("sleep", "Pause of an idle loop."), K::duration, 1, hour,
+          MEMBER(settings->relay.sleep)),
+      key(relay("lease_time", "How long a dead relay's partitions stay its own."), K::duration,
+          200 * ms, 10 * minute, MEMBER(settings->relay.lease_time)),
+      key(relay("lease_renewal", "How often leases are renewed; at most a third of lease_time."),
+          K::duration, 50 * ms, 200 * second, MEMBER(settings->relay.lease_renewal)),
+      key(relay("settle_patience", "How long one slow route may delay the others' mark."),
+          K::duration, 1, 10 * minute, MEMBER(settings->relay.settle_patience)),
+      key(relay("probe_least", "First wait before a paused route is tried again."), K::duration, 1,
+          hour, MEMBER(settings->relay.probe_least)),
+      key(relay("probe_most", "The wait doubles up to this."), K::duration, 1, hour,
+          MEMBER(settings->relay.probe_most)),
+      key(relay("drain_timeout", "How long a stop waits for what is in flight."), K::duration, 0,
+          hour, MEMBER(settings->relay.drain_timeout)),
+      key(relay("store_timeout", "Patience of one call of the database."), K::duration, 100 * ms,
+          10 * minute, MEMBER(settings->relay.store_timeout)),
+      choice(relay("unrouted", "What becomes of an event that matches no route."),
+             std::vector{Unrouted::hold, Unrouted::discard}, parse_unrouted,
+             MEMBER(settings->relay.unrouted)),
+      key(relay("max_passes", "Most passes of `relay --drain`; no limit when left out."),
+          K::integer, 1, 1'000'000, MEMBER(settings->max_passes)),
+  };
+}
+
+std::vector<Key> log_keys() {
+  return {
+      choice({"log", "format", "How log lines look; auto is text on a terminal, else JSON."},
+             std::vector{LogFormat::automatic, LogFormat::json, LogFormat::text}, parse_log_format,
+             MEMBER(settings->log_format)),
+      choice({"log", "level", "The least severity that is logged."},
+             std::vector{Severity::debug, Severity::info, Severity::warning, Severity::error},
+             parse_severity, MEMBER(settings->log_level)),
+  };
+}
+
+std::vector<Key> route_keys() {
+  const auto routes = [](std::string name, std::string purpose) {
+    return Head{"routes", std::move(name), std::move(purpose)};
+  };
+  return {
+      required(key(routes("name", "What rows, logs and commands show."), K::text, 1, 64,
+                   MEMBER(route->route.name))),
+      key(routes("events", "Event types: order.placed, order.*, or *."), K::texts, 1, 1000,
+          MEMBER(route->route.events)),
+      expanding(required(key(routes("to", "The destination, as a URL."), K::text, 1, 4096,
+                             MEMBER(route->route.destination)))),
+      choice(routes("order", "What keeps its order."),
+             std::vector{Order::aggregate, Order::global, Order::none}, parse_order,
+             MEMBER(route->route.order)),
+      key(routes("retry_delays", "Waits before the next tries; [] means no retry."), K::durations,
+          0, static_cast<std::int64_t>(Route::most_retry_delays),
+          MEMBER(route->route.retry_delays)),
+      key(routes("timeout", "How long an attempt may stay unanswered."), K::duration, 100 * ms,
+          hour, MEMBER(route->route.timeout)),
+      choice(routes("on_failed", "What a dead letter does to its successors."),
+             std::vector{OnFailed::halt, OnFailed::skip, OnFailed::stop}, parse_on_failed,
+             MEMBER(route->route.on_failed)),
+      choice(routes("record", "Which deliveries become rows."),
+             std::vector{Record::open, Record::all}, parse_record, MEMBER(route->route.record)),
+      key(routes("window", "Messages in flight at once."), K::integer, 1,
+          static_cast<std::int64_t>(Route::most_window), MEMBER(route->route.window)),
+      key(routes("outage_counts", "An outage of the destination uses up retries."), K::boolean, 0,
+          0, MEMBER(route->route.outage_counts)),
+  };
+}
+
+std::vector<Key> amqp_keys() {
+  const auto amqp = [](std::string name, std::string purpose) {
+    return Head{"routes.amqp", std::move(name), std::move(purpose)};
+  };
+  return {
+      key(amqp("exchange", "The exchange; the default exchange when left out."), K::text, 1, 255,
+          MEMBER(route->amqp.exchange)),
+      key(amqp("routing_key",
+               "With {type}, {aggregate_type}, {aggregate_id} and {header:NAME} replaced."),
+          K::text, 1, 1024, MEMBER(route->amqp.routing_key)),
+      choice(amqp("unroutable", "What becomes of a message that reaches no queue."),
+             std::vector{Unroutable::fail, Unroutable::retry}, parse_unroutable,
+             MEMBER(route->amqp.unroutable)),
+      key(amqp("ca_file", "amqps: trusted authorities; the system's when left out."), K::text, 1,
+          4096, MEMBER(route->amqp.ca_file)),
+      key(amqp("certificate_file", "amqps: our own certificate."), K::text, 1, 4096,
+          MEMBER(route->amqp.certificate_file)),
+      key(amqp("key_file", "amqps: its private key."), K::text, 1, 4096,
+          MEMBER(route->amqp.key_file)),
+      key(amqp("heartbeat", "How soon a dead connection is noticed."), K::duration, second,
+          10 * minute, MEMBER(route->amqp.heartbeat)),
+      key(amqp("connect_timeout", "Patience of connecting."), K::duration, 100 * ms, 10 * minute,
+          MEMBER(route->amqp.connect_timeout)),
+  };
+}
+
+#undef MEMBER
+
+std::vector<Key> make_keys() {
+  std::vector<Key> keys;
+  for (auto&& part : {top_keys(), relay_keys(), log_keys(), route_keys(), amqp_keys()}) {
+    keys.insert(keys.end(), part.begin(), part.end());
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::string_view to_string(LogFormat format) noexcept {
+  switch (format) {
+    case LogFormat::automatic:
+      return "auto";
+    case LogFormat::json:
+      return "json";
+    case LogFormat::text:
+      return "text";
+  }
+  return "auto";
+}
+
+std::optional<LogFormat> parse_log_format(std::string_view text) noexcept {
+  for (const auto format : {LogFormat::automatic, LogFormat::json, LogFormat::text}) {
+    if (to_string(format) == text) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<Severity> parse_severity(std::string_view text) noexcept {
+  for (const auto severity :
+       {Severity::debug, Severity::info, Severity::warning, Severity::error}) {
+    if (to_string(severity) == text) return severity;
+  }
+  return std::nullopt;
+}
+
+const std::vector<Key>& all_keys() {
+  static const auto keys = make_keys();
+  return keys;
+}
+
+const Key* find_key(std::string_view section, std::string_view name) {
+  for (const auto& key : all_keys()) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+bool is_section(std::string_view section) {
+  const auto& keys = all_keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const Key& key) { return key.section == section; });
+}
+
+std::string full_name(const Key& key) {
+  return key.section.empty() ? key.name : key.section + "." + key.name;
+}
+
+std::string environment_name(const Key& key) {
+  if (key.section.starts_with("routes")) return {};
+  auto name = "POSTRIDER_" + full_name(key);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == '.' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+std::string range_text(const Key& key) {
+  const auto duration = [](std::int64_t count) { return duration_text(milliseconds(count)); };
+  switch (key.type) {
+    case KeyType::text:
+      return fmt::format("a text of {} to {} bytes{}", key.least, key.most,
+                         key.identifier ? " of a-z, 0-9 and _" : "");
+    case KeyType::integer:
+      return fmt::format("a whole number from {} to {}", key.least, key.most);
+    case KeyType::duration:
+      return fmt::format("a duration from {} to {}", duration(key.least), duration(key.most));
+    case KeyType::boolean:
+      return "true or false";
+    case KeyType::choice:
+      return fmt::format("one of {}", fmt::join(key.choices, ", "));
+    case KeyType::texts:
+      return fmt::format("a list of {} to {} texts", key.least, key.most);
+    case KeyType::durations:
+      return fmt::format("a list of {} to {} durations from 1ms to 30d", key.least, key.most);
+  }
+  return {};
+}
+
+}  // namespace postrider::config

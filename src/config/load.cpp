@@ -1,0 +1,196 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/check.hpp"
+#include "config/document.hpp"
+#include "config/keys.hpp"
+#include "config/suggestion.hpp"
+
+namespace postrider::config {
+namespace {
+
+constexpr std::size_t most_file_bytes = 1U << 20U;
+
+class Loader {
+ public:
+  explicit Loader(const LoadRequest& request) : request_(&request) {}
+
+  Loaded run() {
+    if (request_->path) read_file(*request_->path);
+    read_environment();
+    for (const auto& override : request_->overrides)
+      read_override(override);
+    check_relay();
+    check_routes();
+    return std::move(loaded_);
+  }
+
+ private:
+  void problem(std::string origin, std::string message) {
+    loaded_.problems.push_back({std::move(origin), std::move(message)});
+  }
+
+  std::string at(int line) const {
+    return line > 0 ? fmt::format("{}:{}", *request_->path, line) : *request_->path;
+  }
+
+  void read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text(most_file_bytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (!file.is_open() || file.bad()) {
+      return problem(path,
+                     "the file cannot be read. Check its path and rights, or write one with "
+                     "`postrider init`.");
+    }
+    if (text.size() > most_file_bytes) {
+      return problem(path, "the file is larger than 1 MiB. Is it a configuration?");
+    }
+    const auto document = read_document(text);
+    if (!document.fault.empty()) {
+      return problem(at(document.fault_line),
+                     document.fault + ". Correct the line; the file is written in TOML.");
+    }
+    read(document);
+  }
+
+  void read(const Document& document) {
+    route_lines_ = document.route_lines;
+    route_has_problem_.assign(route_lines_.size(), false);
+    loaded_.settings.routes.resize(route_lines_.size());
+    route_names_.resize(route_lines_.size());
+    for (const auto& entry : document.entries)
+      read_entry(entry);
+    for (std::size_t i = 0; i < route_lines_.size(); ++i)
+      check_required(i);
+  }
+
+  void read_entry(const Entry& entry) {
+    const auto before = loaded_.problems.size();
+    const auto* key = find_key(entry.section, entry.name);
+    if (key == nullptr) {
+      problem(at(entry.line), unknown_key(entry));
+    } else {
+      set(*key, entry.value, entry.route, at(entry.line));
+    }
+    if (entry.route < 0) return;
+    const auto route = static_cast<std::size_t>(entry.route);
+    if (entry.section == "routes") route_names_[route].insert(entry.name);
+    if (loaded_.problems.size() > before) route_has_problem_[route] = true;
+  }
+
+  static std::string unknown_key(const Entry& entry) {
+    const auto name = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    if (name == "routes") return "routes are given one by one. Write [[routes]] above each.";
+    if (is_section(name)) {
+      return fmt::format("{} is a table. Write [{}] above its keys.", name, name);
+    }
+    return fmt::format("{} is unknown. {}", name, advice(entry));
+  }
+
+  // The nearest name in the same table, then the same name in another one.
+  static std::string advice(const Entry& entry) {
+    std::vector<std::string> names;
+    for (const auto& key : all_keys()) {
+      if (key.section == entry.section) names.push_back(key.name);
+      const auto dot = key.section.rfind('.');
+      if (entry.section.empty() && dot == std::string::npos) names.push_back(key.section);
+    }
+    std::erase(names, "");
+    if (const auto near = nearest(entry.name, names)) {
+      return fmt::format("Did you mean {}?", *near);
+    }
+    for (const auto& key : all_keys()) {
+      if (key.name == entry.name && !key.section.empty()) {
+        return fmt::format("Move it below {}.",
+                           key.section == "routes" ? "[[routes]]" : "[" + key.section + "]");
+      }
+    }
+    return "Remove it, or look it up in docs/operate/configuration.md.";
+  }
+
+  void read_environment() {
+    for (const auto& key : all_keys()) {
+      const auto name = environment_name(key);
+      if (name.empty()) continue;
+      if (const auto text = request_->environment(name)) {
+        set(key, value_from_text(key, *text), -1, name);
+      }
+    }
+  }
+
+  void read_override(const Override& override) {
+    for (const auto& key : all_keys()) {
+      if (full_name(key) != override.key) continue;
+      set(key, value_from_text(key, override.value), -1, override.origin);
+    }
+  }
+
+  void set(const Key& key, const Value& value, int route, const std::string& origin) {
+    auto checked = check_value(key, value);
+    if (!checked) return problem(origin, checked.error().message);
+    auto* routes = loaded_.settings.routes.data();
+    const Target target{&loaded_.settings, route < 0 ? nullptr : routes + route};
+    if (!key.expands || (route >= 0 && !request_->destinations)) return key.set(target, *checked);
+    auto expanded = expand(std::get<std::string>(*checked), request_->environment);
+    if (!expanded) {
+      return problem(origin, fmt::format("{}: {}", full_name(key), expanded.error().message));
+    }
+    key.set(target, Checked(std::move(expanded).value()));
+  }
+
+  void check_required(std::size_t route) {
+    for (const auto& key : all_keys()) {
+      if (key.section != "routes" || !key.required) continue;
+      if (route_names_[route].count(key.name) != 0) continue;
+      route_has_problem_[route] = true;
+      problem(at(route_lines_[route]),
+              fmt::format("this route has no {}. Give {}.", key.name, range_text(key)));
+    }
+  }
+
+  // What no single key can tell. Not asked while one key is wrong: it would say the same again.
+  void check_relay() {
+    if (!loaded_.problems.empty()) return;
+    for (auto& fault : validate(loaded_.settings.relay)) {
+      problem(request_->path.value_or("relay"), "relay: " + std::move(fault));
+    }
+  }
+
+  void check_routes() {
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < loaded_.settings.routes.size(); ++i) {
+      const auto& route = loaded_.settings.routes[i].route;
+      if (route_has_problem_[i]) continue;
+      for (const auto& fault : validate(route)) {
+        problem(at(route_lines_[i]), fmt::format("route {}: {}", route.name, fault));
+      }
+      if (!names.insert(route.name).second) {
+        problem(
+            at(route_lines_[i]),
+            fmt::format("a second route is called {}. Give each a name of its own.", route.name));
+      }
+    }
+  }
+
+  const LoadRequest* request_;
+  Loaded loaded_;
+  std::vector<int> route_lines_;
+  std::vector<bool> route_has_problem_;
+  std::vector<std::set<std::string>> route_names_;  // the keys that each route has
+};
+
+}  // namespace
+
+Loaded load(const LoadRequest& request) {
+  return Loader(request).run();
+}
+
+}  // namespace postrider::config

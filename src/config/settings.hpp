@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// Everything that postrider.toml can say, as values. The keys are listed in keys.cpp.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <postrider/observer.hpp>
+#include <postrider/publisher/amqp.hpp>
+#include <postrider/relay_values.hpp>
+#include <postrider/route.hpp>
+#include <postrider/schema.hpp>
+
+namespace postrider::config {
+
+enum class LogFormat : std::uint8_t {
+  automatic,  ///< text on a terminal, JSON elsewhere
+  json,
+  text,
+};
+
+[[nodiscard]] std::string_view to_string(LogFormat format) noexcept;
+[[nodiscard]] std::optional<LogFormat> parse_log_format(std::string_view text) noexcept;
+[[nodiscard]] std::optional<Severity> parse_severity(std::string_view text) noexcept;
+
+struct RouteSettings {
+  Route route;       ///< `destination` may hold a secret; show it through `registry::redacted` only
+  AmqpOptions amqp;  ///< for amqp:// and amqps://; without `url` and `window`
+};
+
+struct Settings {
+  std::string store;  ///< URL; may hold a secret
+  SchemaNames names;
+  RelayOptions relay;
+  std::optional<std::size_t> max_passes;
+  std::vector<RouteSettings> routes;
+  LogFormat log_format = LogFormat::automatic;
+  Severity log_level = Severity::info;
+};
+
+}  // namespace postrider::config

@@ -1,0 +1,32 @@
+// The client libraries say their versions themselves, at run time: a package upgrade may have
+// changed them since the build. Their headers belong to their backends, so these three functions,
+// which none of them has ever changed, are declared here.
+
+#include <fmt/format.h>
+
+#include "registry/registry.hpp"
+
+extern "C" {
+const char* sqlite3_libversion(void);
+int PQlibVersion(void);
+const char* amqp_version(void);
+}
+
+namespace postrider::registry {
+
+std::vector<ClientVersion> client_versions() {
+  std::vector<ClientVersion> versions;
+#if POSTRIDER_REGISTRY_SQLITE
+  versions.push_back({"SQLite", sqlite3_libversion()});
+#endif
+#if POSTRIDER_REGISTRY_POSTGRES
+  const int number = PQlibVersion();  // 150020 is 15.20
+  versions.push_back({"libpq", fmt::format("{}.{}", number / 10'000, number % 10'000)});
+#endif
+#if POSTRIDER_REGISTRY_AMQP
+  versions.push_back({"rabbitmq-c", amqp_version()});
+#endif
+  return versions;
+}
+
+}  // namespace postrider::registry

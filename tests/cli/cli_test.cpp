@@ -1,0 +1,618 @@
+// The program as people run it: words, exit codes, files.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "golden/golden.hpp"
+
+namespace postrider::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr std::string_view canary = "c4n4ry";
+
+class CliTest : public ::testing::Test {
+ protected:
+  // A migrated database and one route into a file.
+  void prepare() {
+    ASSERT_EQ(shop_.run({"init"}).code, 0);
+    ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  }
+  void emit(const std::string& payload = "{}") {
+    ASSERT_EQ(
+        shop_
+            .run({"emit", "--type", "order.placed", "--aggregate", "order/1", "--payload", payload})
+            .code,
+        0);
+  }
+  Json lines(const std::string& name) {
+    auto all = Json::array();
+    std::istringstream text(shop_.read(name));
+    for (std::string line; std::getline(text, line);)
+      all.push_back(Json::parse(line));
+    return all;
+  }
+  Json status() { return Json::parse(shop_.run({"status", "--format", "json"}).out); }
+  // Replaces the destination of the route that `init` has written.
+  void lead_to(const std::string& url) {
+    auto text = shop_.read("postrider.toml");
+    const std::string before = "to = \"file:events.jsonl\"";
+    text.replace(text.find(before), before.size(), "to = \"" + url + "\"");
+    shop_.write("postrider.toml", text);
+  }
+
+  Workshop shop_;
+};
+
+TEST_F(CliTest, the_four_commands_of_the_readme_carry_an_event_into_a_file) {
+  const auto init = shop_.run({"init", "--store", "sqlite:app.db", "--to", "file:events.jsonl"});
+  EXPECT_EQ(init.code, 0);
+  EXPECT_EQ(init.out, "Wrote postrider.toml. Next: postrider migrate\n");
+
+  const auto migrate = shop_.run({"migrate"});
+  EXPECT_EQ(migrate.code, 0);
+  EXPECT_THAT(migrate.out, HasSubstr("The tables are ready."));
+
+  const auto insert = shop_.run_program(
+      {"sqlite3", "app.db",
+       "INSERT INTO outbox_events (aggregate_type, aggregate_id, type, payload) VALUES ('order', "
+       "'1', 'order.placed', '{\"id\":1}')"});
+  if (insert.code == 127) GTEST_SKIP() << "sqlite3 is not installed";
+  ASSERT_EQ(insert.code, 0) << insert.err;
+
+  const auto relay = shop_.run({"relay"});
+  EXPECT_EQ(relay.code, 0);
+  EXPECT_EQ(relay.out,
+            "1 event read, 0 stored deliveries taken up.\n"
+            "  all -> file:events.jsonl: 1 delivered\n");
+  EXPECT_THAT(relay.err, IsEmpty());
+
+  const auto events = lines("events.jsonl");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["type"], "order.placed");
+  EXPECT_EQ(events[0]["aggregate_type"], "order");
+  EXPECT_EQ(events[0]["aggregate_id"], "1");
+  EXPECT_EQ(events[0]["payload"], "{\"id\":1}");
+  EXPECT_EQ(events[0]["seq"], "1");
+}
+
+TEST_F(CliTest, R_216_without_parameters_the_relay_makes_one_pass) {
+  prepare();
+  EXPECT_EQ(shop_.run({"relay"}).code, 0);
+}
+
+TEST_F(CliTest, R_215_relay_before_migrate_names_the_command_to_run) {
+  shop_.run({"init"});
+  const auto missing = shop_.run({"relay"});
+  EXPECT_NE(missing.code, 0);
+  EXPECT_THAT(missing.err, HasSubstr("postrider migrate"));
+
+  shop_.run_program({"sqlite3", "app.db", "CREATE TABLE x(y)"});
+  const auto empty = shop_.run({"relay"});
+  EXPECT_EQ(empty.code, 78);
+  EXPECT_THAT(empty.err, HasSubstr("postrider migrate"));
+}
+
+TEST_F(CliTest, init_never_overwrites_without_force) {
+  shop_.write("postrider.toml", "mine");
+  const auto refused = shop_.run({"init"});
+  EXPECT_EQ(refused.code, 74);
+  EXPECT_EQ(refused.err,
+            "postrider: init: postrider.toml is there already. Give --force to replace it.\n");
+  EXPECT_EQ(shop_.read("postrider.toml"), "mine");
+  EXPECT_EQ(shop_.run({"init", "--force"}).code, 0);
+  EXPECT_THAT(shop_.read("postrider.toml"), HasSubstr("[[routes]]"));
+}
+
+TEST_F(CliTest, init_writes_a_file_that_is_accepted_whatever_the_urls_hold) {
+  EXPECT_EQ(shop_.run({"init", "--store", "sqlite:a \"b\\c.db", "--to", "file:d \"e.jsonl"}).code,
+            0);
+  EXPECT_EQ(shop_.run({"migrate"}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(shop_.path("a \"b\\c.db")));
+  EXPECT_EQ(shop_.run({"init", "--store", "nonsense:x"}).code, 64);
+  EXPECT_EQ(shop_.run({"init", "--to", "nonsense:x"}).code, 64);
+  EXPECT_EQ(shop_.run({"init", "--config", "missing/p.toml"}).code, 74);
+}
+
+TEST_F(CliTest, what_cannot_be_understood_ends_with_64_and_one_line) {
+  const std::vector<std::vector<std::string>> rows = {
+      {},
+      {"frobnicate"},
+      {"status", "--nope"},
+      {"status", "--format", "xml"},
+      {"dead"},
+      {"dead", "show"},
+      {"emit"},
+      {"emit", "--type", "x", "--jsonl"},
+      {"emit", "--payload", "x"},
+      {"relay", "--loop", "--drain"},
+      {"relay", "--max-passes", "3"},
+      {"migrate", "--print", "--status"},
+      {"migrate", "--even-with-rows"},
+  };
+  for (const auto& words : rows) {
+    const auto result = shop_.run(words);
+    EXPECT_EQ(result.code, 64) << ::testing::PrintToString(words);
+    EXPECT_THAT(result.err, MatchesRegex("postrider: usage: [^\n]*--help`\\.\n"));
+    EXPECT_THAT(result.out, IsEmpty());
+  }
+}
+
+TEST_F(CliTest, R_219_sleep_takes_a_whole_number_from_1_to_3600) {
+  prepare();
+  for (const auto* text : {"0", "3601", "-1", "1.5", "soon", "", "1s"}) {
+    EXPECT_EQ(shop_.run({"relay", "--drain", "--sleep", text}).code, 64) << text;
+  }
+  for (const auto* text : {"1", "3600"}) {
+    EXPECT_EQ(shop_.run({"relay", "--drain", "--sleep", text}).code, 0) << text;
+  }
+}
+
+TEST_F(CliTest, G_03_sleep_without_loop_or_drain_is_a_usage_error) {
+  prepare();
+  const auto result = shop_.run({"relay", "--sleep", "5"});
+  EXPECT_EQ(result.code, 64);
+  EXPECT_THAT(result.err, HasSubstr("--sleep requires --loop or --drain"));
+}
+
+TEST_F(CliTest, a_bad_configuration_ends_with_78_file_and_line) {
+  shop_.write("postrider.toml", "store = \"sqlite:app.db\"\n[relay]\nbacth = 5\nsleep = 0\n");
+  const auto result = shop_.run({"status"});
+  EXPECT_EQ(result.code, 78);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("postrider: postrider.toml:3: relay.bacth is unknown. Did you mean "
+                              "batch?\n"),
+                    HasSubstr("postrider: postrider.toml:4: relay.sleep is 0")));
+}
+
+TEST_F(CliTest, without_any_configuration_it_says_what_to_do) {
+  const auto result = shop_.run({"status"});
+  EXPECT_EQ(result.code, 78);
+  EXPECT_THAT(result.err, HasSubstr("postrider init"));
+}
+
+TEST_F(CliTest, a_configuration_without_route_is_no_use_to_a_relay) {
+  shop_.write("postrider.toml", "store = \"sqlite:app.db\"\n");
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  const auto result = shop_.run({"relay"});
+  EXPECT_EQ(result.code, 78);
+  EXPECT_THAT(result.err, HasSubstr("[[routes]]"));
+}
+
+TEST_F(CliTest, flags_go_before_the_environment_and_that_before_the_file) {
+  prepare();
+  const auto store_of = [&](const std::vector<std::string>& words) {
+    auto all = words;
+    all.insert(all.begin(), "migrate");
+    return shop_.run(all).code;
+  };
+  shop_.variables["POSTRIDER_STORE"] = "sqlite:environment.db";
+  EXPECT_EQ(store_of({}), 0);
+  EXPECT_TRUE(std::filesystem::exists(shop_.path("environment.db")));
+  EXPECT_EQ(store_of({"--store", "sqlite:flag.db"}), 0);
+  EXPECT_TRUE(std::filesystem::exists(shop_.path("flag.db")));
+}
+
+TEST_F(CliTest, a_configuration_can_be_named_by_flag_and_environment) {
+  shop_.write("other.toml", "store = \"sqlite:other.db\"\n");
+  EXPECT_EQ(shop_.run({"migrate", "--config", "other.toml"}).code, 0);
+  shop_.variables["POSTRIDER_CONFIG"] = "other.toml";
+  EXPECT_EQ(shop_.run({"status"}).code, 0);
+  shop_.variables["POSTRIDER_CONFIG"] = "none.toml";
+  EXPECT_EQ(shop_.run({"status"}).code, 78);
+}
+
+TEST_F(CliTest, R_224_an_empty_schema_has_a_status_of_zeros) {
+  prepare();
+  const auto table = shop_.run({"status"});
+  EXPECT_EQ(table.code, 0);
+  expect_golden("status_empty.txt", table.out);
+  const auto json = shop_.run({"status", "--format", "json"});
+  EXPECT_EQ(json.code, 0);
+  expect_golden("status_empty.json", json.out);
+}
+
+TEST_F(CliTest, R_225_status_and_logs_hold_neither_payloads_nor_secrets) {
+  shop_.variables["SECRET"] = canary;
+  shop_.run({"init", "--to", "file:/nonexistent/x"});
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  emit(std::string(canary));
+  std::string seen;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"status"},
+           {"status", "--format", "json"},
+           {"relay", "--log-level", "debug"},
+           {"relay", "--format", "json"},
+           {"dead", "list"},
+           {"route", "list"},
+           {"migrate", "--store", "postgresql://u:${SECRET}@127.0.0.1:1/x"},
+           {"status", "--store", "postgresql://u:c4n4ry@127.0.0.1:1/x"},
+           {"status", "--store", "oracle://u:c4n4ry@host"}}) {
+    const auto result = shop_.run(words);
+    seen += result.out + result.err;
+  }
+  EXPECT_THAT(seen, Not(HasSubstr(std::string(canary))));
+}
+
+TEST_F(CliTest, R_226_status_asks_no_destination) {
+  prepare();
+  lead_to("file:/nonexistent/${NOT_SET}");
+  EXPECT_EQ(shop_.run({"status"}).code, 0);
+  EXPECT_EQ(shop_.run({"relay"}).code, 78);
+}
+
+TEST_F(CliTest, status_counts_what_waits) {
+  prepare();
+  emit();
+  emit();
+  auto json = status();
+  EXPECT_EQ(json["events"]["total"], 2);
+  EXPECT_EQ(json["events"]["unrouted"], 2);
+  EXPECT_GE(json["events"]["oldest_unrouted_age_ms"], 0);
+  shop_.run({"relay"});
+  json = status();
+  EXPECT_EQ(json["events"]["unrouted"], 0);
+  EXPECT_EQ(json["events"]["oldest_unrouted_age_ms"], nullptr);
+}
+
+TEST_F(CliTest, check_compares_with_thresholds) {
+  prepare();
+  EXPECT_EQ(shop_.run({"check"}).code, 0);
+  emit();
+  const auto exceeded = shop_.run({"check", "--max-unrouted-age", "0s", "--format", "json"});
+  // The event may be less than a millisecond old, and 0 ms are not more than 0 s.
+  EXPECT_THAT(exceeded.code, ::testing::AnyOf(0, 1));
+  ASSERT_EQ(shop_.run({"route", "pause", "all"}).code, 0);
+  EXPECT_EQ(shop_.run({"check"}).code, 1);
+  EXPECT_EQ(shop_.run({"check", "--allow-paused"}).code, 0);
+  EXPECT_EQ(shop_.run({"check", "--max-due-age", "soon"}).code, 64);
+}
+
+TEST_F(CliTest, an_unavailable_destination_ends_with_75_and_says_what_waits) {
+  prepare();
+  lead_to("file:/nonexistent/x");
+  emit();
+  const auto result = shop_.run({"relay"});
+  EXPECT_EQ(result.code, 75);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("0 delivered"),
+                                HasSubstr("1 event left in the table until a paused route is back"),
+                                HasSubstr("its folder does not exist. Create the folder.")));
+  EXPECT_EQ(status()["events"]["unrouted"], 1);
+}
+
+TEST_F(CliTest, a_database_that_cannot_be_reached_ends_with_69) {
+  shop_.run({"init"});
+  const auto result = shop_.run({"status", "--store", "sqlite:missing/app.db"});
+  EXPECT_EQ(result.code, 69);
+  EXPECT_THAT(result.err, StartsWith("postrider: status: "));
+}
+
+TEST_F(CliTest, another_relay_at_work_ends_with_75_and_its_name) {
+  prepare();
+  shop_.variables["POSTRIDER_RELAY_LEASE_TIME"] = "600ms";
+  shop_.variables["POSTRIDER_RELAY_LEASE_RENEWAL"] = "100ms";
+  shop_.variables["POSTRIDER_RELAY_NAME"] = "north";
+  const auto daemon = shop_.start({"relay", "--loop"});
+  ASSERT_TRUE(daemon->says("lease_gained")) << daemon->err();
+  const auto second = shop_.run({"relay"});
+  EXPECT_EQ(second.code, 75);
+  EXPECT_THAT(second.out, HasSubstr("1 partition owned by another relay: north"));
+  daemon->signal(SIGTERM);
+  EXPECT_EQ(daemon->finish().code, 0);
+  EXPECT_EQ(shop_.run({"relay"}).code, 0);
+}
+
+TEST_F(CliTest, R_220_sigterm_and_sigint_end_the_loop_cleanly) {
+  prepare();
+  emit();
+  for (const int number : {SIGTERM, SIGINT}) {
+    const auto daemon = shop_.start({"relay", "--loop", "--log-format", "json"});
+    ASSERT_TRUE(daemon->says("lease_gained")) << daemon->err();
+    daemon->signal(number);
+    daemon->signal(number);  // as timeout(1) does: process and group
+    const auto result = daemon->finish();
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.err, HasSubstr("\"kind\":\"relay_stopped\",\"clean\":\"yes\""));
+  }
+  EXPECT_EQ(lines("events.jsonl").size(), 1U);
+}
+
+TEST_F(CliTest, the_loop_logs_valid_json_where_there_is_no_terminal) {
+  prepare();
+  const auto daemon = shop_.start({"relay", "--loop", "--log-level", "debug"});
+  ASSERT_TRUE(daemon->says("lease_gained")) << daemon->err();
+  emit();
+  ASSERT_TRUE(shop_.will_hold("events.jsonl", "\n"));
+  daemon->signal(SIGTERM);
+  const auto result = daemon->finish();
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 3);
+  std::istringstream log(result.err);
+  for (std::string line; std::getline(log, line);)
+    EXPECT_TRUE(Json::accept(line)) << line;
+}
+
+TEST_F(CliTest, events_on_standard_output_are_not_mixed_with_the_summary) {
+  prepare();
+  lead_to("stdout:");
+  emit();
+  const auto result = shop_.run({"relay"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(Json::accept(result.out)) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("1 delivered"));
+}
+
+TEST_F(CliTest, drain_repeats_and_counts_its_passes) {
+  prepare();
+  shop_.variables["POSTRIDER_RELAY_BATCH"] = "1";
+  for (int i = 0; i < 3; ++i)
+    emit();
+  const auto one = shop_.run({"relay"});
+  EXPECT_THAT(one.out, AllOf(HasSubstr("1 delivered"), HasSubstr("More is waiting")));
+  EXPECT_EQ(shop_.run({"relay", "--drain", "--max-passes", "1"}).code, 0);
+  EXPECT_EQ(lines("events.jsonl").size(), 2U);
+  EXPECT_EQ(shop_.run({"relay", "--drain"}).code, 0);
+  EXPECT_EQ(lines("events.jsonl").size(), 3U);
+}
+
+TEST_F(CliTest, a_paused_route_waits_for_its_resume) {
+  prepare();
+  const auto misspelt = shop_.run({"route", "pause", "al"});
+  EXPECT_EQ(misspelt.code, 65);
+  EXPECT_THAT(misspelt.err, HasSubstr("Did you mean all?"));
+  EXPECT_EQ(shop_.run({"route", "pause", "all", "--reason", "test"}).out,
+            "all is paused. Its events wait.\n");
+  EXPECT_EQ(shop_.run({"route", "pause", "all"}).out, "all was paused already.\n");
+  emit();
+  EXPECT_THAT(shop_.run({"relay"}).out, HasSubstr("`postrider route resume all`"));
+  EXPECT_EQ(status()["paused_routes"], Json::array({"all"}));
+  EXPECT_THAT(shop_.run({"route", "list"}).out, HasSubstr("paused"));
+  EXPECT_EQ(shop_.run({"route", "resume", "all"}).out, "all goes on.\n");
+  EXPECT_EQ(shop_.run({"route", "resume", "all"}).out, "all was not paused.\n");
+  EXPECT_THAT(shop_.run({"relay"}).out, HasSubstr("1 delivered"));
+  EXPECT_EQ(Json::parse(shop_.run({"route", "list", "--format", "json"}).out)[0]["paused"], false);
+}
+
+// A type that is no UTF-8 can only come from raw SQL; the file destination rejects it for good.
+class DeadTest : public CliTest {
+ protected:
+  void make_dead_letters(int count) {
+    prepare();
+    for (int i = 0; i < count; ++i) {
+      const auto inserted =
+          shop_.run_program({"sqlite3", "app.db",
+                             "INSERT INTO outbox_events (aggregate_type, aggregate_id, type, "
+                             "payload) VALUES ('o', '" +
+                                 std::to_string(i) + "', 'bad' || CAST(x'ff' AS TEXT), 'c4n4ry')"});
+      if (inserted.code == 127) GTEST_SKIP() << "sqlite3 is not installed";
+      ASSERT_EQ(inserted.code, 0) << inserted.err;
+    }
+    EXPECT_EQ(shop_.run({"relay"}).code, 0);  // R-222: a refused delivery stays its own error
+    ASSERT_EQ(status()["total"]["failed"], count);
+  }
+  Json list() { return Json::parse(shop_.run({"dead", "list", "--format", "json"}).out); }
+};
+
+TEST_F(DeadTest, dead_letters_are_listed_and_shown_without_payload) {
+  make_dead_letters(2);
+  const auto listed = list();
+  ASSERT_EQ(listed.size(), 2U);
+  EXPECT_EQ(listed[0]["route"], "all");
+  EXPECT_TRUE(listed[0]["event_seq"].is_string());
+  const auto id = listed[0]["id"].get<std::string>();
+  const auto shown = shop_.run({"dead", "show", id});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, AllOf(HasSubstr(id), Not(HasSubstr("c4n4ry"))));
+  EXPECT_THAT(shop_.run({"dead", "list"}).out, AllOf(HasSubstr(id), Not(HasSubstr("c4n4ry"))));
+  EXPECT_EQ(shop_.run({"dead", "show", "01890a5d-ac96-774b-bcce-b302099a8057"}).code, 65);
+  EXPECT_EQ(shop_.run({"dead", "show", "x"}).code, 65);
+  EXPECT_EQ(Json::parse(shop_.run({"dead", "list", "--route", "other", "--format", "json"}).out),
+            Json::array());
+}
+
+TEST_F(DeadTest, a_change_needs_a_choice_and_a_yes) {
+  make_dead_letters(2);
+  EXPECT_EQ(shop_.run({"dead", "retry"}).code, 64);
+  EXPECT_EQ(shop_.run({"dead", "retry", "--all"}).code, 64);  // no terminal to ask on
+  const auto dry = shop_.run({"dead", "discard", "--all", "--dry-run"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_EQ(list().size(), 2U);
+}
+
+TEST_F(DeadTest, retry_gives_a_new_life_and_discard_gives_up) {
+  make_dead_letters(2);
+  const auto id = list()[0]["id"].get<std::string>();
+  EXPECT_EQ(shop_.run({"dead", "discard", id, "--yes"}).out, "1 dead letter given up.\n");
+  EXPECT_EQ(shop_.run({"dead", "retry", "--all", "--yes", "--reason", "mended"}).out,
+            "1 dead letter given a new life.\n");
+  EXPECT_EQ(list().size(), 0U);
+  EXPECT_EQ(status()["total"]["discarded"], 1);
+  shop_.run({"relay"});
+  EXPECT_EQ(list().size(), 1U);  // nothing was mended
+  EXPECT_EQ(list()[0]["generation"], 2);
+  EXPECT_EQ(shop_.run({"dead", "retry", "--route", "none", "--yes"}).out, "No dead letter fits.\n");
+}
+
+TEST_F(CliTest, emit_takes_a_payload_from_word_file_and_input) {
+  prepare();
+  shop_.write("payload.bin", std::string("a\0\xff", 3));
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--payload", "word", "--header", "x=1=2"}).code, 0);
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--payload", "@payload.bin"}).code, 0);
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--payload", "-"}, "from input").code, 0);
+  const std::string id = "01890a5d-ac96-774b-bcce-b302099a8057";
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--id", id}).out, id + "\n");
+  shop_.run({"relay"});
+  const auto events = lines("events.jsonl");
+  ASSERT_EQ(events.size(), 4U);
+  EXPECT_EQ(events[0]["payload"], "word");
+  EXPECT_EQ(events[0]["headers"]["x"], "1=2");
+  EXPECT_EQ(events[1]["payload_base64"], "YQD/");
+  EXPECT_EQ(events[2]["payload"], "from input");
+  EXPECT_EQ(events[3]["payload"], "");
+  EXPECT_EQ(events[3]["id"], id);
+}
+
+TEST_F(CliTest, emit_refuses_what_is_no_event) {
+  prepare();
+  const std::string large(2U << 20U, 'x');
+  const std::vector<std::pair<std::vector<std::string>, int>> rows = {
+      {{"emit", "--type", "a.b", "--aggregate", "order"}, 65},
+      {{"emit", "--type", "a.b", "--aggregate", "/1"}, 65},
+      {{"emit", "--type", "a.b", "--header", "x"}, 65},
+      {{"emit", "--type", "a.b", "--header", "x=1", "--header", "x=2"}, 65},
+      {{"emit", "--type", "a.b", "--id", "x"}, 65},
+      {{"emit", "--type", "a\nb"}, 65},
+      {{"emit", "--type", "a.b", "--payload", "@missing"}, 74},
+  };
+  for (const auto& [words, code] : rows) {
+    const auto result = shop_.run(words);
+    EXPECT_EQ(result.code, code) << ::testing::PrintToString(words);
+    EXPECT_THAT(result.err, StartsWith("postrider: emit: "));
+  }
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--payload", "-"}, large).code, 65);
+  EXPECT_EQ(status()["events"]["total"], 0);
+}
+
+TEST_F(CliTest, emit_reads_what_the_file_destination_has_written) {
+  prepare();
+  emit("one");
+  shop_.write("payload.bin", "\xff");
+  shop_.run({"emit", "--type", "a.b", "--payload", "@payload.bin", "--header", "k=v"});
+  shop_.run({"relay"});
+  const auto written = shop_.read("events.jsonl");
+
+  ASSERT_EQ(shop_.run({"migrate", "--store", "sqlite:copy.db"}).code, 0);
+  const auto emitted = shop_.run({"emit", "--jsonl", "--store", "sqlite:copy.db"}, written);
+  EXPECT_EQ(emitted.out, "2 events written.\n");
+  lead_to("file:copy.jsonl");
+  EXPECT_EQ(shop_.run({"relay", "--store", "sqlite:copy.db"}).code, 0);
+  auto original = lines("events.jsonl");
+  auto copy = lines("copy.jsonl");
+  for (auto* all : {&original, &copy}) {
+    for (auto& event : *all)
+      event.erase("created_at");
+  }
+  EXPECT_EQ(copy, original);
+}
+
+TEST_F(CliTest, emit_names_the_line_at_fault_and_how_to_go_on) {
+  prepare();
+  const std::string good = R"({"type":"a.b","payload":"1"})";
+  const auto result =
+      shop_.run({"emit", "--jsonl"}, good + "\n\n" + good + "\n{\"c4n4ry\":1}\n" + good + "\n");
+  EXPECT_EQ(result.code, 65);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("line 4: a member is unknown"),
+                                HasSubstr("2 events written before it; go on with --from-line 4"),
+                                Not(HasSubstr("c4n4ry"))));
+  EXPECT_EQ(status()["events"]["total"], 2);
+  EXPECT_EQ(shop_.run({"emit", "--jsonl", "--from-line", "2"}, "broken\n" + good).code, 0);
+}
+
+TEST_F(CliTest, emit_bounds_the_size_of_a_line) {
+  prepare();
+  const auto result = shop_.run({"emit", "--jsonl"}, std::string(9U << 20U, ' '));
+  EXPECT_EQ(result.code, 65);
+  EXPECT_THAT(result.err, HasSubstr("line 1: it is longer than 8388608 bytes"));
+}
+
+TEST_F(CliTest, purge_deletes_what_is_old_and_settled) {
+  prepare();
+  emit();
+  shop_.run({"relay"});
+  EXPECT_EQ(shop_.run({"purge"}).out, "0 events deleted.\n");
+  EXPECT_EQ(shop_.run({"purge", "--older-than", "0s", "--dry-run"}).out,
+            "1 event would be deleted.\n");
+  EXPECT_EQ(shop_.run({"purge", "--older-than", "0s"}).out, "1 event deleted.\n");
+  EXPECT_EQ(status()["events"]["total"], 0);
+  EXPECT_EQ(shop_.run({"purge", "--older-than", "long"}).code, 64);
+}
+
+TEST_F(CliTest, migrate_prints_applies_and_takes_back) {
+  shop_.run({"init"});
+  const auto printed = shop_.run({"migrate", "--print"});
+  EXPECT_EQ(printed.code, 0);
+  EXPECT_THAT(printed.out, AllOf(StartsWith("-- 001 "), HasSubstr("CREATE TABLE")));
+  EXPECT_THAT(shop_.run({"migrate", "--status"}).out, HasSubstr("no"));
+  EXPECT_THAT(shop_.run({"migrate"}).out, StartsWith("applied 001 "));
+  EXPECT_EQ(shop_.run({"migrate"}).out, "The tables are up to date.\n");
+  EXPECT_THAT(shop_.run({"migrate", "--status"}).out, HasSubstr("yes"));
+  EXPECT_THAT(shop_.run({"migrate", "--down-to", "0"}).out, HasSubstr("took back 001 "));
+  EXPECT_EQ(shop_.run({"migrate", "--down-to", "0"}).out, "Nothing to take back.\n");
+}
+
+TEST_F(CliTest, migrate_down_does_not_lose_rows_unless_told_to) {
+  prepare();
+  emit();
+  EXPECT_NE(shop_.run({"migrate", "--down-to", "0"}).code, 0);
+  EXPECT_EQ(status()["events"]["total"], 1);
+  EXPECT_EQ(shop_.run({"migrate", "--down-to", "0", "--even-with-rows"}).code, 0);
+}
+
+TEST_F(CliTest, R_229_the_prefix_is_honoured_by_every_command) {
+  shop_.run({"init"});
+  shop_.variables["POSTRIDER_PREFIX"] = "shop_";
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  emit();
+  EXPECT_EQ(shop_.run({"relay"}).code, 0);
+  EXPECT_EQ(lines("events.jsonl").size(), 1U);
+  EXPECT_EQ(status()["events"]["total"], 1);
+}
+
+TEST_F(CliTest, help_shows_every_command_with_examples) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> rows = {
+      {"help.txt", {"--help"}},
+      {"help_init.txt", {"init", "--help"}},
+      {"help_migrate.txt", {"migrate", "--help"}},
+      {"help_emit.txt", {"emit", "--help"}},
+      {"help_relay.txt", {"relay", "--help"}},
+      {"help_status.txt", {"status", "--help"}},
+      {"help_check.txt", {"check", "--help"}},
+      {"help_dead.txt", {"dead", "--help"}},
+      {"help_dead_list.txt", {"dead", "list", "--help"}},
+      {"help_dead_retry.txt", {"dead", "retry", "--help"}},
+      {"help_route.txt", {"route", "--help"}},
+      {"help_purge.txt", {"purge", "--help"}},
+  };
+  for (const auto& [name, words] : rows) {
+    const auto result = shop_.run(words);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.out, HasSubstr("  postrider "));
+    expect_golden(name, result.out);
+  }
+}
+
+TEST_F(CliTest, version_names_the_client_libraries) {
+  EXPECT_THAT(shop_.run({"version"}).out, AllOf(StartsWith("postrider "), HasSubstr("SQLite 3.")));
+  EXPECT_EQ(shop_.run({"--version"}).out, shop_.run({"version"}).out);
+  EXPECT_TRUE(Json::parse(shop_.run({"version", "--format", "json"}).out).contains("SQLite"));
+}
+
+TEST_F(CliTest, nothing_is_coloured_where_there_is_no_terminal) {
+  prepare();
+  shop_.variables["TERM"] = "xterm";
+  EXPECT_THAT(shop_.run({"status"}).out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(CliTest, completion_offers_commands_and_options) {
+  shop_.write("completion.bash", shop_.run({"completion", "bash"}).out);
+  shop_.write("ask.bash",
+              "source completion.bash\n"
+              "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _postrider; "
+              "echo \"${COMPREPLY[*]}\"; }\n"
+              "ask postrider sta; ask postrider dead re; ask postrider relay --lo\n");
+  const auto result = shop_.run_program({"bash", "ask.bash"});
+  EXPECT_EQ(result.out, "status\nretry\n--loop --log-level --log-format\n") << result.err;
+}
+
+}  // namespace
+}  // namespace postrider::testing
