@@ -46,6 +46,8 @@ class Circuit {
   /// When a probe is due; meaningful while paused and not blocked.
   [[nodiscard]] Instant probe_at() const noexcept { return probe_at_; }
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
+  /// How often the destination was found down since it last took a message.
+  [[nodiscard]] unsigned openings() const noexcept { return openings_; }
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
 
   /// What a call did to the state, for the log.

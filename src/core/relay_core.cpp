@@ -100,7 +100,20 @@ void RelayCore::take_leases(const LeaseGrant& grant) {
     }
   }
   for (const auto partition : missing)
-    lose_partition(partition);
+    drop_partition(partition);
+  tell_of_partitions(NoticeKind::lease_gained, gained);
+  tell_of_partitions(NoticeKind::lease_lost, missing);
+}
+
+// One notice for all of them: a relay that starts may gain hundreds.
+void RelayCore::tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions) {
+  if (partitions.empty()) return;
+  Notice notice;
+  notice.kind = kind;
+  if (partitions.size() == 1) notice.partition = partitions.front();
+  notice.detail =
+      std::to_string(partitions.size()) + (partitions.size() == 1 ? " partition" : " partitions");
+  notify(std::move(notice));
 }
 
 void RelayCore::gain_partition(const GrantedLease& granted) {
@@ -157,7 +170,8 @@ void RelayCore::on(input::Settled& settled) {
     draft.append(std::exchange(draft_, {}));
     draft_ = std::move(draft);
     for (const auto partition : settled.result.lost)
-      lose_partition(partition);
+      drop_partition(partition);
+    tell_of_partitions(NoticeKind::lease_lost, settled.result.lost);
     wants_.lease = true;
     return;
   }

@@ -88,8 +88,8 @@ void RelayCore::on_answer(ItemId id, AttemptId attempt, const Outcome& outcome) 
 
 // Was it the message, or the destination? A message that stays unanswered while one that left after
 // it was answered is at fault itself, and so is one that was alone. When a whole window stays
-// unanswered, or the connection is gone, it was an outage (DESIGN decision 5). Nothing is sent on
-// the route while this is open, so that it comes to an end.
+// unanswered, or the connection is gone, it was an outage, and with an unanswered probe the outage
+// goes on. Nothing is sent on the route while this is open, so that it comes to an end.
 void RelayCore::resolve_doubts(RouteState& state) {
   std::vector<Doubtful> open;
   for (auto& doubtful : std::exchange(state.doubtful, {})) {
@@ -105,11 +105,13 @@ void RelayCore::resolve_doubts(RouteState& state) {
   }
   const bool alone = open.size() == 1;
   const bool lost = std::exchange(state.lost_connection, false);
-  if (lost || !alone || state.circuit.paused()) {
+  const bool was_probe = state.circuit.paused();
+  if (lost || !alone || was_probe) {
     note_circuit(state, state.circuit.on_outage(now_, open.front().outcome.code));
   }
+  const bool outage = !alone || (was_probe && !lost);
   for (const auto& doubtful : open)
-    decide(doubtful.item, doubtful.outcome, !alone);
+    decide(doubtful.item, doubtful.outcome, outage);
 }
 
 // Heads that used no attempt go back to where they came from, in the order in which they were made.

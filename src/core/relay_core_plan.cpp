@@ -99,6 +99,11 @@ void RelayCore::submit_on(std::size_t route) {
   auto& state = routes_[route];
   if (!state.doubtful.empty()) return;
   auto allowance = state.circuit.allowance(now_, state.in_flight, state.route.window);
+  // Should one message be what the destination cannot answer, the next probe has to be another, or
+  // the route would never come back.
+  if (state.circuit.paused() && allowance > 0 && state.circuit.openings() > 1) {
+    state.queue.rotate(state.circuit.openings() - 1);
+  }
   std::vector<Message> messages;
   while (state.queue.has_ready()) {
     const bool instead = items_.at(state.queue.next_ready()).row_instead.has_value();

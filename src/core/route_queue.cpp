@@ -37,6 +37,12 @@ bool RouteQueue::take(ItemId item) {
   return true;
 }
 
+void RouteQueue::rotate(std::size_t heads) {
+  if (ready_.empty()) return;
+  const auto middle = ready_.begin() + static_cast<std::ptrdiff_t>(heads % ready_.size());
+  std::rotate(ready_.begin(), middle, ready_.end());
+}
+
 void RouteQueue::give_back(const std::vector<ItemId>& heads) {
   ready_.insert(ready_.begin(), heads.begin(), heads.end());
 }
