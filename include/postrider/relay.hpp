@@ -57,8 +57,8 @@ class Relay {
   ///
   /// Everything that the pass read is settled, stored, or left in the table for the next pass when
   /// it returns; a relay remembers only its leases and which routes are paused.
-  /// Blocking: until every attempt of the pass has its outcome; an attempt is bounded by its route's
-  ///   timeout.
+  /// Blocking: until every attempt of the pass has its outcome; an attempt is bounded by its
+  ///   route's timeout.
   /// Errors: of the store only. What destinations answered is in the report.
   Result<PassReport> run_once();
 

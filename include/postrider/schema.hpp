@@ -41,7 +41,8 @@ class Migrator {
   virtual Result<std::vector<MigrationStep>> steps(Deadline deadline) = 0;
 
   /// Applies what is missing, up to and including `target` (all when empty). Returns the numbers
-  /// applied, in order. Thread and process safe: a second runner waits and then finds nothing to do.
+  /// applied, in order. Thread and process safe: a second runner waits and then finds nothing to
+  /// do.
   virtual Result<std::vector<int>> up(std::optional<int> target, Deadline deadline) = 0;
 
   /// Takes steps back until `target` is the highest one applied; 0 removes everything.

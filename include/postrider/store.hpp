@@ -5,8 +5,8 @@
 /// One call is one transaction. Calls block, each with a deadline, and never hold a lock or a
 /// transaction when they return. The relay decides; a store only translates.
 ///
-/// Ownership: the engine owns its store; a store owns its connection and opens it when needed. After
-///   a lost connection the next call connects again.
+/// Ownership: the engine owns its store; a store owns its connection and opens it when needed.
+///   After a lost connection the next call connects again.
 /// Thread safety: one thread at a time per store object; several objects on one database are fine.
 /// Time: every request carries `now`; empty (production) means the database's own clock.
 /// Errors: each backend has one table from native codes to `ErrorCode` and `Disposition`. A lost
@@ -51,13 +51,14 @@ class Store {
 
   /// Writes events in a transaction of its own, in the order given, and returns their ids.
   ///
-  /// Requires: each passes `check`. Errors: `already_exists` when an id or an aggregate's version is
-  /// taken; then none is written.
+  /// Requires: each passes `check`. Errors: `already_exists` when an id or an aggregate's version
+  /// is taken; then none is written.
   virtual Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) = 0;
 
   /// Renews what `owner` holds and takes free or expired partitions until it holds `at_most`.
   ///
-  /// Tokens strictly increase per partition, also over releases. A partition that the owner holds
+  /// Tokens strictly increase per partition, also over releases; a lease that ran out and that
+  /// nobody took goes on under its token. A partition that the owner holds
   /// beyond `at_most` is kept. Cost: one statement or two, whatever the number of partitions.
   virtual Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) = 0;
 
@@ -78,8 +79,8 @@ class Store {
   /// Makes results durable: locks the partition rows, compares the tokens, and applies everything.
   ///
   /// Requires: every partition in the request has its lease in `leases`.
-  /// Repeatable: a request whose answer was lost may be given again; rows that it had stored already
-  /// are left alone and its events are answered as stale.
+  /// Repeatable: a request whose answer was lost may be given again; rows that it had stored
+  /// already are left alone and its events are answered as stale.
   virtual Result<SettleResult> settle(const SettleRequest& request, Deadline deadline) = 0;
 };
 

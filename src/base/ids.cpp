@@ -58,8 +58,8 @@ std::string Uuid::to_string() const {
   return text;
 }
 
-// RFC 9562, version 7: 48 bits of milliseconds, then a 12-bit counter that keeps one generator's ids
-// ascending within a millisecond (its method 1), then 62 random bits.
+// RFC 9562, version 7: 48 bits of milliseconds, then a 12-bit counter that keeps one generator's
+// ids ascending within a millisecond (its method 1), then 62 random bits.
 Uuid IdGenerator::next() {
   constexpr std::uint16_t counter_end = 1U << 12U;
   const auto now =

@@ -75,7 +75,8 @@ void Reading::on_stored(const Storable& stored) {
 }
 
 void Reading::rewind() {
-  // Partitions whose first batch was not settled through are read again from where they were gained.
+  // Partitions whose first batch was not settled through are read again from where they were
+  // gained.
   const auto next = first_ + batches_.size();
   for (auto& [partition, coverage] : partitions_) {
     if (coverage.first_batch >= first_) coverage.first_batch = next;

@@ -32,7 +32,8 @@ class Reading {
   /// One event of the batch is settled, or is not ours any more.
   void on_settled(BatchNumber batch);
 
-  /// The mark to store, when there is one that was not stored yet, and the partitions it is true for.
+  /// The mark to store, when there is one that was not stored yet, and the partitions it is true
+  /// for.
   struct Storable {
     ReadMark mark;
     std::vector<Partition> partitions;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Every decision of a relay. No thread, clock, I/O or log: one step takes an input and the time and
-/// returns actions, so that the daemon and the simulator run the same object code.
+/// Every decision of a relay. No thread, clock, I/O or log: one step takes an input and the time
+/// and returns actions, so that the daemon and the simulator run the same object code.
 ///
 /// The life of an event in here:
 ///
@@ -162,7 +162,8 @@ class RelayCore {
   void note_next_due(milliseconds wait);
   void notify(Notice notice) { actions_.emplace_back(action::Notify{std::move(notice)}); }
 
-  // --- relay_core_intake.cpp: events and stored deliveries come into memory, and leave it unsettled
+  // --- relay_core_intake.cpp: events and stored deliveries come into memory, and leave it
+  // unsettled
   void take_event(ClaimedEvent& claimed, Reading::BatchNumber batch,
                   std::optional<DeliveryId> held_row, const OpenHeads& open_heads);
   [[nodiscard]] ItemId add_item(EntryId id, std::size_t route);

@@ -30,7 +30,8 @@ void RelayCore::on_outcome(MessageOutcome& arrived) {
   on_answer(id, arrived.attempt, arrived.outcome);
 }
 
-// Its delivery is not ours any more, or is read again: only what it tells of the destination counts.
+// Its delivery is not ours any more, or is read again: only what it tells of the destination
+// counts.
 void RelayCore::on_orphan(const MessageOutcome& arrived) {
   const auto orphan = orphans_.find(arrived.attempt);
   if (orphan == orphans_.end()) return;
@@ -322,7 +323,8 @@ void RelayCore::leave_entry(EntryId id, ItemId item) {
   }
 }
 
-// A worklist and no recursion: a lane of a thousand events may become rows one after the other here.
+// A worklist and no recursion: a lane of a thousand events may become rows one after the other
+// here.
 void RelayCore::complete_entries() {
   while (!complete_.empty()) {
     auto entry = entries_.extract(complete_.front());

@@ -38,8 +38,8 @@ void RelayCore::store_the_late() {
   }
 }
 
-// A row must not be committed before that of its predecessor, so an item behind a head cannot become
-// one by itself; nor can one in doubt, whose verdict is near.
+// A row must not be committed before that of its predecessor, so an item behind a head cannot
+// become one by itself; nor can one in doubt, whose verdict is near.
 bool RelayCore::may_be_stored_late(const Entry& entry) const {
   return std::all_of(entry.undecided.begin(), entry.undecided.end(), [&](ItemId id) {
     const auto& item = items_.at(id);
@@ -252,8 +252,8 @@ bool RelayCore::ask_due() {
   return true;
 }
 
-// Stored deliveries are taken up a batch at a time: the next look only after the last one's rows are
-// settled or forgotten, so that what it returns is new.
+// Stored deliveries are taken up a batch at a time: the next look only after the last one's rows
+// are settled or forgotten, so that what it returns is new.
 bool RelayCore::due_is_wanted() const {
   if (holdings_.empty() || error_ || stopping_ || !rows_in_memory_.empty()) return false;
   if (wants_.due) return draft_.empty() && !settling_;

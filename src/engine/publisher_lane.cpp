@@ -11,8 +11,8 @@ constexpr milliseconds idle_turn{500};
 constexpr milliseconds busy_turn{500};
 constexpr milliseconds close_patience{1000};
 
-// The one place where something thrown by foreign code becomes an error. Its text may hold anything,
-// so only a standard exception's type of failure is told, not what it says.
+// The one place where something thrown by foreign code becomes an error. Its text may hold
+// anything, so only a standard exception's type of failure is told, not what it says.
 template <class Function>
 std::optional<Error> caught(Function&& function) {
   try {
@@ -56,11 +56,17 @@ void PublisherLane::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+// After a failure the lane sends nothing any more and says so to whoever goes on using it.
 void PublisherLane::run() {
   std::optional<Error> failure;
-  while (!stopping_ && !failure)
+  while (!stopping_) {
+    if (failure) {
+      if (!inbox_.pop_all(idle_turn).empty()) fail(*failure);
+      continue;
+    }
     failure = caught([this] { turn(); });
-  if (failure) fail(*std::move(failure));
+    if (failure) fail(*failure);
+  }
   (void)caught([this] { (void)publisher_->close(Deadline::after(close_patience)); });
 }
 

@@ -129,6 +129,7 @@ TEST_F(RelayTest, An_exception_of_a_publisher_ends_the_pass_and_its_text_is_not_
   ASSERT_FALSE(pass);
   EXPECT_EQ(pass.error().code, ErrorCode::internal);
   EXPECT_EQ(pass.error().message.find("secret"), std::string::npos);
+  EXPECT_FALSE(broken->run_once()) << "nor does the next pass wait for it";
 
   broken.reset();
   auto sound = relay(memory());

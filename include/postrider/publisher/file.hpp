@@ -19,8 +19,8 @@ struct FileOptions {
   std::size_t window = 1000;  ///< lines that share one fsync, 1 to 10,000
 };
 
-/// Confirms after fsync. A line that was cut by a crash is completed with a newline before the next.
-/// Nothing is opened before the first submit.
+/// Confirms after fsync. A line that was cut by a crash is completed with a newline before the
+/// next. Nothing is opened before the first submit.
 [[nodiscard]] std::unique_ptr<Publisher> make_file_publisher(FileOptions options);
 
 }  // namespace postrider
