@@ -132,8 +132,11 @@ endfunction()
 #     SOURCES backends/sqlite_store_test.cpp
 #     DEPENDS store_sqlite store_conformance
 #     PROPERTIES RUN_SERIAL ON)
+#
+# With ONE_PROCESS ON the program is a single test of CTest: for tests that share what is slow to
+# make, and for properties whose values are lists, which the discovery cannot pass on.
 function(postrider_test name)
-  postrider_parse(postrider_test "LABEL" "SOURCES;DEPENDS;PROPERTIES")
+  postrider_parse(postrider_test "LABEL;ONE_PROCESS" "SOURCES;DEPENDS;PROPERTIES")
   if(NOT arg_LABEL)
     message(FATAL_ERROR "postrider_test(${name}): LABEL is missing, so no `make test T=` runs it")
   endif()
@@ -147,6 +150,11 @@ function(postrider_test name)
     ${name} PRIVATE "POSTRIDER_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
                     "POSTRIDER_TEST_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(arg_ONE_PROCESS)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 600)
+    return()
+  endif()
   # PRE_TEST asks the program for its tests when CTest starts: a program that cannot even start
   # then fails as a test, and does not break the build of everything else.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST

@@ -3,47 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/md5.hpp"
-#include "base/utf8.hpp"
+#include "values/name_check.hpp"
 
 namespace postrider {
 namespace {
 
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, Disposition::reject, std::move(message), "event", ""};
-}
-
-Error over_limit(std::string_view what, std::size_t size, std::size_t limit,
-                 std::string_view remedy) {
-  return {ErrorCode::limit_exceeded, Disposition::reject,
-          fmt::format("{} is {} bytes long and may have {}. {}", what, size, limit, remedy),
-          "event", ""};
-}
-
-Result<void> check_text(std::string_view what, std::string_view text) {
-  if (const auto at = first_invalid_utf8(text)) {
-    return invalid(fmt::format("{} is not valid UTF-8 at byte {}. Put bytes into the payload only.",
-                               what, *at));
-  }
-  if (const auto at = first_control(text)) {
-    return invalid(
-        fmt::format("{} has a control character at byte {}. Remove it: some transports would take "
-                    "it for the end of a line.",
-                    what, *at));
-  }
-  return {};
-}
-
-Result<void> check_name(std::string_view what, std::string_view name, const EventLimits& limits) {
-  if (name.empty()) return invalid(fmt::format("{} is empty. Give it a name.", what));
-  if (name.size() > limits.name_bytes) {
-    return over_limit(what, name.size(), limits.name_bytes, "Shorten it.");
-  }
-  return check_text(what, name);
-}
-
 Result<void> check_header(const std::string& name, const std::string& value,
                           const EventLimits& limits) {
-  if (auto checked = check_name("a header's name", name, limits); !checked) return checked;
+  if (auto checked = check_name("a header's name", name, limits.name_bytes); !checked)
+    return checked;
   if (name.size() + value.size() > limits.header_bytes) {
     return over_limit(fmt::format("header '{}' with its value", name), name.size() + value.size(),
                       limits.header_bytes, "Move it into the payload.");
@@ -71,19 +39,22 @@ std::int32_t slot_from(const std::array<std::uint8_t, 16>& digest) {
 }  // namespace
 
 Result<void> check(const NewEvent& event, const EventLimits& limits) {
-  if (auto checked = check_name("type", event.type, limits); !checked) return checked;
+  if (auto checked = check_name("type", event.type, limits.name_bytes); !checked) return checked;
   if (event.aggregate) {
-    if (auto checked = check_name("aggregate type", event.aggregate->type, limits); !checked) {
+    if (auto checked = check_name("aggregate type", event.aggregate->type, limits.name_bytes);
+        !checked) {
       return checked;
     }
-    if (auto checked = check_name("aggregate id", event.aggregate->id, limits); !checked) {
+    if (auto checked = check_name("aggregate id", event.aggregate->id, limits.name_bytes);
+        !checked) {
       return checked;
     }
   }
   if (event.aggregate_version && !event.aggregate) {
-    return invalid("an aggregate version is given without an aggregate. Give both or neither.");
+    return invalid_value(
+        "an aggregate version is given without an aggregate. Give both or neither.");
   }
-  if (auto checked = check_name("content type", event.content_type, limits); !checked) {
+  if (auto checked = check_name("content type", event.content_type, limits.name_bytes); !checked) {
     return checked;
   }
   if (event.payload.size() > limits.payload_bytes) {

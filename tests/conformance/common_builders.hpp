@@ -33,10 +33,10 @@ namespace postrider::testing {
   return Deadline::after(std::chrono::seconds(30));
 }
 
-/// A fresh id for anything: event, delivery or dispatch.
+/// A fresh id for anything: event, delivery or dispatch. Thread safety: any thread.
 [[nodiscard]] inline Uuid fresh_uuid() {
-  static const auto random = system_random();
-  static IdGenerator ids(system_clock(), *random);
+  thread_local const auto random = system_random();
+  thread_local IdGenerator ids(system_clock(), *random);
   return ids.next();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "conformance/skip_list.hpp"
+
 namespace postrider::testing {
 
 void PublisherConformance::SetUp() {
@@ -13,6 +15,8 @@ void PublisherConformance::SetUp() {
 }
 
 void PublisherConformance::TearDown() {
+  // Without a harness its server is missing; that is no decision of the backend.
+  if (harness_ != nullptr) expect_known_skip(GetParam().name);
   publisher_.reset();
   harness_.reset();
 }

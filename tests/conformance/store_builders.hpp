@@ -94,7 +94,8 @@ using Change = std::function<void(NewDelivery&)>;
                                     std::vector<NewDelivery> deliveries = {});
 [[nodiscard]] SettleRequest updating(SettleRequest request, std::vector<DeliveryUpdate> updates);
 
-/// Adds `event`, claims it and settles it as routed with one delivery. Requires: `relay` has leases.
+/// Adds `event`, claims it and settles it as routed with one delivery. Requires: `relay` has
+/// leases.
 NewDelivery store_delivery(Store& store, Claimant& relay, NewEvent event,
                            const Change& change = {});
 /// The same for an event that is held. Returns the row.

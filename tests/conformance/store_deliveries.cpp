@@ -129,6 +129,7 @@ TEST_P(StoreConformance, The_wait_for_the_next_due_time_is_told) {
   relay.lease();
   store_delivery(*store_, relay, order_event("1"), due_in(seconds(9)));
   store_delivery(*store_, relay, order_event("2"), due_in(seconds(5)));
+  store_delivery(*store_, relay, order_event("4"), due_in(seconds(7)));
   store_delivery(*store_, relay, order_event("3"), all_of({due_in(seconds(1)), on_route("off")}));
 
   EXPECT_EQ(relay.due().next_in, seconds(5));

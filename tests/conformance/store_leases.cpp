@@ -69,6 +69,20 @@ TEST_P(StoreConformance, A_renewal_keeps_the_token) {
     EXPECT_FALSE(granted.gained);
 }
 
+TEST_P(StoreConformance, A_lease_that_ran_out_and_that_nobody_took_goes_on_under_its_token) {
+  Claimant relay(*store_, clock_);
+  const auto before = relay.lease();
+  clock_.advance(std::chrono::hours(1));
+
+  const auto after = relay.lease();
+
+  ASSERT_THAT(after.leases, SizeIs(before.leases.size()));
+  for (std::size_t i = 0; i < after.leases.size(); ++i) {
+    EXPECT_EQ(after.leases[i].lease, before.leases[i].lease);
+    EXPECT_FALSE(after.leases[i].gained);
+  }
+}
+
 TEST_P(StoreConformance, A_renewal_counts_from_its_own_time) {
   Claimant first(*store_, clock_, "relay-1");
   first.lease();

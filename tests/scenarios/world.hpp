@@ -16,6 +16,7 @@
 
 namespace postrider::scenarios {
 
+/// Makes a fresh store or destination for one scenario.
 using StoreMaker = std::function<std::unique_ptr<testing::StoreHarness>()>;
 using DestinationMaker = std::function<std::unique_ptr<testing::PublisherHarness>()>;
 
@@ -23,28 +24,19 @@ struct World {
   std::string name;
   StoreMaker make_store;
   DestinationMaker make_destination;
+  /// Fails or skips the running test when a server is missing, and then returns false.
+  std::function<bool()> has_its_servers = [] { return true; };
 };
 
-struct NamedStore {
-  std::string name;
-  StoreMaker make;
-};
-struct NamedDestination {
-  std::string name;
-  DestinationMaker make;
-};
-
-/// Each backend's part of the world; empty where it is not in this build.
-std::vector<NamedStore> memory_stores();
-std::vector<NamedStore> sqlite_stores();
-std::vector<NamedStore> postgres_stores();
-NamedDestination memory_destination();
-std::vector<NamedDestination> file_destinations();
-std::vector<NamedDestination> rabbitmq_destinations();
-
-/// Every store with the memory destination, and every other destination with one durable store and
-/// with the memory store.
+/// The worlds of this test program.
 std::vector<World> all_worlds();
+
+// The parts that worlds are made of.
+std::unique_ptr<testing::StoreHarness> memory_store(std::int32_t partitions);
+std::unique_ptr<testing::StoreHarness> postgres_store();
+std::unique_ptr<testing::PublisherHarness> memory_destination();
+std::unique_ptr<testing::PublisherHarness> file_destination();
+std::unique_ptr<testing::PublisherHarness> rabbitmq_destination();
 
 /// A destination that scenarios can take away, and whose attempts they can make fail.
 class Destination {

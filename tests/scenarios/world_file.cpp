@@ -46,8 +46,8 @@ class FileDestination final : public testing::PublisherHarness {
 
 }  // namespace
 
-std::vector<NamedDestination> file_destinations() {
-  return {{"file", [] { return std::make_unique<FileDestination>(); }}};
+std::unique_ptr<testing::PublisherHarness> file_destination() {
+  return std::make_unique<FileDestination>();
 }
 
 }  // namespace postrider::scenarios

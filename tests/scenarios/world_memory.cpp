@@ -42,15 +42,12 @@ class MemoryDestination final : public testing::PublisherHarness {
 
 }  // namespace
 
-std::vector<NamedStore> memory_stores() {
-  return {
-      {"memory", [] { return std::make_unique<MemoryStoreHarness>(1); }},
-      {"memory_with_64_partitions", [] { return std::make_unique<MemoryStoreHarness>(64); }},
-  };
+std::unique_ptr<testing::StoreHarness> memory_store(std::int32_t partitions) {
+  return std::make_unique<MemoryStoreHarness>(partitions);
 }
 
-NamedDestination memory_destination() {
-  return {"memory", [] { return std::make_unique<MemoryDestination>(); }};
+std::unique_ptr<testing::PublisherHarness> memory_destination() {
+  return std::make_unique<MemoryDestination>();
 }
 
 }  // namespace postrider::scenarios

@@ -1,7 +1,10 @@
 #pragma once
 /// \file
-/// PostgreSQL (12 or later) as store, over libpq: one connection per object, prepared statements,
+/// PostgreSQL (13 or later) as store, over libpq: one connection per object, prepared statements,
 /// statements of one transaction in one pipeline.
+///
+/// Store and migrator want the primary, a database in UTF-8, and a connection of their own or from
+/// a pooler in session mode: they prepare statements and set their session's parameters.
 
 #include <memory>
 #include <string>

@@ -21,15 +21,6 @@ namespace {
 /// fsync take about half a millisecond on an SSD.
 constexpr std::uint64_t longest_lock_wait_us = 8'000;
 
-/// The name under which messages know a statement: that of its file, or its own text where it is a
-/// pragma of this folder.
-std::string_view name_of(std::string_view text) {
-  const auto& all = sql::store_sqlite::statements;
-  const auto* const found = std::find_if(std::begin(all), std::end(all),
-                                         [&](const auto& each) { return each.text == text; });
-  return found == std::end(all) ? text : found->name;
-}
-
 bool is_fsync_failure(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -43,15 +34,21 @@ bool spoils_handle(int code) {
 
 }  // namespace
 
-SqliteQuery::SqliteQuery(SqliteConnection& connection, sqlite3_stmt* statement,
-                         std::string_view text)
-    : connection_(&connection), statement_(statement), text_(text) {
+std::string_view statement_name(std::string_view text) {
+  const auto& all = sql::store_sqlite::statements;
+  const auto* const found = std::find_if(std::begin(all), std::end(all),
+                                         [&](const auto& each) { return each.text == text; });
+  return found == std::end(all) ? text : found->name;
+}
+
+SqliteQuery::SqliteQuery(SqliteFailures& failures, sqlite3_stmt* statement, std::string_view text)
+    : failures_(&failures), statement_(statement), text_(text) {
   // Two runs of one statement at a time would overwrite each other.
   POSTRIDER_ASSERT(sqlite3_stmt_busy(statement) == 0);
 }
 
-SqliteQuery::SqliteQuery(SqliteConnection& connection, Error error)
-    : connection_(&connection), error_(std::move(error)) {}
+SqliteQuery::SqliteQuery(SqliteFailures& failures, Error error)
+    : failures_(&failures), error_(std::move(error)) {}
 
 SqliteQuery::~SqliteQuery() {
   if (statement_ == nullptr) return;
@@ -66,7 +63,8 @@ int SqliteQuery::index_of(const char* name) const {
 }
 
 void SqliteQuery::keep(int code) {
-  if (code != SQLITE_OK && !error_) error_ = connection_->failure(code, name_of(text_));
+  if (code != SQLITE_OK && !error_)
+    error_ = failures_->failure(code, statement_name(text_), Phase::ordinary);
 }
 
 SqliteQuery& SqliteQuery::bind(const char* name, std::int64_t value) {
@@ -216,7 +214,7 @@ Result<void> SqliteConnection::open() {
   database_.reset(opened);
   process_ = ::getpid();
   if (code != SQLITE_OK) {
-    auto error = failure(code, "open the database");
+    auto error = failure(code, "open the database", Phase::ordinary);
     close();
     return error;
   }
@@ -270,7 +268,8 @@ SqliteQuery SqliteConnection::query(std::string_view statement) {
     sqlite3_stmt* made = nullptr;
     const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &made, nullptr);
-    if (code != SQLITE_OK) return {*this, failure(code, name_of(statement))};
+    if (code != SQLITE_OK)
+      return {*this, failure(code, statement_name(statement), Phase::ordinary)};
     prepared.reset(made);
   }
   return {*this, prepared.get(), statement};

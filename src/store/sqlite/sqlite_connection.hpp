@@ -29,7 +29,18 @@ struct sqlite3_stmt;
 
 namespace postrider::store::sqlite {
 
-class SqliteConnection;
+/// The name under which messages know a statement: that of its file, or its own text where it is a
+/// pragma of this folder.
+[[nodiscard]] std::string_view statement_name(std::string_view text);
+
+/// Who turns a result code into an error, and remembers what it means for the handle.
+class SqliteFailures {
+ public:
+  virtual Error failure(int code, std::string_view doing, Phase phase) = 0;
+
+ protected:
+  ~SqliteFailures() = default;
+};
 
 /// One run of a prepared statement.
 ///
@@ -38,8 +49,8 @@ class SqliteConnection;
 /// Requires: a name given to `bind` stands in the statement; a column read is there.
 class SqliteQuery {
  public:
-  SqliteQuery(SqliteConnection& connection, sqlite3_stmt* statement, std::string_view text);
-  SqliteQuery(SqliteConnection& connection, Error error);
+  SqliteQuery(SqliteFailures& failures, sqlite3_stmt* statement, std::string_view text);
+  SqliteQuery(SqliteFailures& failures, Error error);
   ~SqliteQuery();
   SqliteQuery(const SqliteQuery&) = delete;
   SqliteQuery& operator=(const SqliteQuery&) = delete;
@@ -71,7 +82,7 @@ class SqliteQuery {
   [[nodiscard]] int index_of(const char* name) const;
   void keep(int code);
 
-  SqliteConnection* connection_;
+  SqliteFailures* failures_;
   sqlite3_stmt* statement_ = nullptr;
   std::string_view text_;
   std::optional<Error> error_;
@@ -88,7 +99,7 @@ enum class Access : std::uint8_t {
 /// foreign keys on, no memory map, and no mutex of SQLite's own.
 /// Errors: after a fork the child's calls are refused, as POSIX locks do not follow it. A failed
 ///   fsync is final for this object: what a later success would mean, nobody knows.
-class SqliteConnection {
+class SqliteConnection final : private SqliteFailures {
  public:
   SqliteConnection(SqliteOptions options, Access access);
   ~SqliteConnection();
@@ -122,7 +133,6 @@ class SqliteConnection {
   [[nodiscard]] const SqliteOptions& options() const noexcept { return options_; }
 
  private:
-  friend class SqliteQuery;
   struct CloseDatabase {
     void operator()(sqlite3* database) const noexcept;
   };
@@ -156,7 +166,7 @@ class SqliteConnection {
   Result<void> commit();
   void roll_back() noexcept;
   void close() noexcept;
-  Error failure(int code, std::string_view doing, Phase phase = Phase::ordinary);
+  Error failure(int code, std::string_view doing, Phase phase) override;
   static int wait_for_lock(void* self, int waits) noexcept;
 
   SqliteOptions options_;

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/timestamp_text.hpp"
+#include "base/utf8.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/headers_codec.hpp"
 #include "store/common/timestamp_parse.hpp"
 
 namespace postrider::store::sqlite {
@@ -66,6 +68,12 @@ class DeliveryReader {
   const SqliteQuery& row_;
   std::string fault_;
 };
+
+/// Text that SQLite would hand on unchanged is stored readable; all else as bytes. Text with NUL is
+/// cut by the functions and shells that people look at it with.
+bool is_plain_text(std::string_view payload) {
+  return payload.find('\0') == std::string_view::npos && !first_invalid_utf8(payload);
+}
 
 }  // namespace
 
@@ -140,6 +148,26 @@ std::optional<std::string> id_text(const std::optional<DispatchId>& id) {
 std::optional<std::string> time_text(const std::optional<Timestamp>& time) {
   if (!time) return std::nullopt;
   return timestamp_text(*time);
+}
+
+Result<void> bind_event(SqliteQuery& row, const NewEvent& event, const EventId& id) {
+  row.bind(":id", id_text(id.value())).bind(":type", event.type);
+  row.bind(":content_type", event.content_type);
+  row.bind_if(":available_at", time_text(event.available_at));
+  if (event.aggregate) {
+    row.bind(":aggregate_type", event.aggregate->type).bind(":aggregate_id", event.aggregate->id);
+  }
+  if (event.aggregate_version) row.bind(":aggregate_version", *event.aggregate_version);
+  if (is_plain_text(event.payload)) {
+    row.bind_borrowed_text(":payload", event.payload);
+  } else {
+    row.bind_borrowed_bytes(":payload_bytes", event.payload);
+  }
+  if (event.headers.empty()) return {};
+  auto headers = encode_headers(event.headers);
+  if (!headers) return headers.error();
+  row.bind(":headers", *headers);
+  return {};
 }
 
 }  // namespace postrider::store::sqlite

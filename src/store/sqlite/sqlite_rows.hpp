@@ -43,4 +43,8 @@ struct ReadDelivery {
 [[nodiscard]] std::optional<std::string> id_text(const std::optional<DispatchId>& id);
 [[nodiscard]] std::optional<std::string> time_text(const std::optional<Timestamp>& time);
 
+/// Gives `events_insert` the columns of an event, which must outlive the query. Errors: headers
+/// that cannot be written.
+Result<void> bind_event(SqliteQuery& row, const NewEvent& event, const EventId& id);
+
 }  // namespace postrider::store::sqlite

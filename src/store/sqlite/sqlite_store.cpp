@@ -7,8 +7,6 @@
 
 #include "base/assert.hpp"
 #include "base/timestamp_text.hpp"
-#include "base/utf8.hpp"
-#include "store/common/headers_codec.hpp"
 #include "store/common/timestamp_parse.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_due.hpp"
@@ -70,12 +68,6 @@ class HeadKeys {
  private:
   std::set<std::string> keys_ = {std::string(global_ordering_key)};
 };
-
-/// Text that SQLite would hand on unchanged is stored readable; all else as bytes. Text with NUL is
-/// cut by the functions and shells that people look at it with.
-bool is_plain_text(std::string_view payload) {
-  return payload.find('\0') == std::string_view::npos && !first_invalid_utf8(payload);
-}
 
 class SqliteStore final : public Store {
  public:
@@ -165,23 +157,7 @@ class SqliteStore final : public Store {
 
 Result<void> SqliteStore::insert(const NewEvent& event, EventId id) {
   auto row = connection_.query(statements::events_insert);
-  row.bind(":id", id_text(id.value())).bind(":type", event.type);
-  row.bind(":content_type", event.content_type);
-  row.bind_if(":available_at", time_text(event.available_at));
-  if (event.aggregate) {
-    row.bind(":aggregate_type", event.aggregate->type).bind(":aggregate_id", event.aggregate->id);
-  }
-  if (event.aggregate_version) row.bind(":aggregate_version", *event.aggregate_version);
-  if (is_plain_text(event.payload)) {
-    row.bind_borrowed_text(":payload", event.payload);
-  } else {
-    row.bind_borrowed_bytes(":payload_bytes", event.payload);
-  }
-  if (!event.headers.empty()) {
-    auto headers = encode_headers(event.headers);
-    if (!headers) return headers.error();
-    row.bind(":headers", *headers);
-  }
+  if (auto bound = bind_event(row, event, id); !bound) return bound;
   return row.run();
 }
 
@@ -193,19 +169,20 @@ Result<LeaseGrant> SqliteStore::take_lease(const LeaseRequest& request) {
   return read_grant(request, *now, gained);
 }
 
-/// A lease that had run out is taken with the next token, also by its old owner: a token stands for
-/// one time of ownership without a gap.
+/// A lease of another owner that ran out is taken with the next token; the own one goes on.
 Result<void> SqliteStore::renew_or_take(const LeaseRequest& request, Timestamp now, bool& gained) {
-  const auto change = [&](std::string_view statement) {
-    auto row = connection_.query(statement);
+  const auto bind_owner = [&](SqliteQuery& row) {
     row.bind(":partition", std::int64_t{only_partition.value()}).bind(":owner", request.owner);
-    row.bind(":now", timestamp_text(now));
     row.bind(":leased_until", timestamp_text(now + request.lease_time));
-    return row.run();
   };
-  if (auto done = change(statements::partitions_renew); !done) return done;
+  auto renewal = connection_.query(statements::partitions_renew);
+  bind_owner(renewal);
+  if (auto renewed = renewal.run(); !renewed) return renewed;
   if (connection_.changes() > 0 || request.at_most == 0) return {};
-  auto taken = change(statements::partitions_take);
+  auto taking = connection_.query(statements::partitions_take);
+  bind_owner(taking);
+  taking.bind(":now", timestamp_text(now));
+  auto taken = taking.run();
   gained = taken.ok() && connection_.changes() > 0;
   return taken;
 }

@@ -22,12 +22,14 @@ ON CONFLICT DO NOTHING;
 
 -- name: deliveries_exists
 -- Whether a row with this id is there. Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT 1
 FROM {prefix}outbox_deliveries
 WHERE id = :id;
 
 -- name: deliveries_timeout
 -- How long an attempt of this delivery may stay unanswered. Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT timeout_ms
 FROM {prefix}outbox_deliveries
 WHERE id = :id;
@@ -62,6 +64,7 @@ WHERE id = :id
 -- name: deliveries_pending
 -- The pending rows of one route in the order in which they may leave. Index alone:
 -- outbox_deliveries_pending. The caller decides from it who is at the head.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT d.event_seq, d.available_at, d.ordering_key
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'pending'
@@ -70,6 +73,7 @@ ORDER BY d.event_seq;
 
 -- name: deliveries_overdue
 -- Dispatched rows of one route whose deadline has passed. Index: outbox_deliveries_dispatched.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT d.event_seq
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
@@ -80,6 +84,7 @@ LIMIT :limit;
 
 -- name: deliveries_next_deadline
 -- The nearest deadline that has not passed. Index: outbox_deliveries_dispatched.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT min(d.delivery_timeout_at)
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
@@ -138,6 +143,7 @@ LIMIT :limit;
 
 -- name: deliveries_supersede
 -- Makes a dead letter history, before its next generation is stored. Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 UPDATE {prefix}outbox_deliveries
 SET current = 0
 WHERE id = :id
@@ -147,6 +153,7 @@ WHERE id = :id
 -- name: deliveries_insert_generation
 -- The next generation of a superseded row: the same event, route, key and policy, due at once.
 -- Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 INSERT INTO {prefix}outbox_deliveries (
   id, event_seq, event_id, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
   available_at, generation)
@@ -167,6 +174,7 @@ WHERE id = :id
 -- name: deliveries_delete
 -- All generations of an event that goes, or none while one of them is open, dead or too young.
 -- Unique index on (event_seq, route, generation).
+-- Only here: row by row; PostgreSQL works on sets.
 DELETE FROM {prefix}outbox_deliveries
 WHERE event_seq = :event_seq
   AND NOT EXISTS (

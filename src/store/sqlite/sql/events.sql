@@ -52,6 +52,7 @@ LIMIT :limit;
 
 -- name: events_get
 -- The event of a delivery. Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 SELECT e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
   coalesce(e.payload, e.payload_bytes) AS payload, e.content_type, e.headers, e.created_at,
   CASE
@@ -105,6 +106,7 @@ LIMIT :limit;
 
 -- name: events_delete
 -- One event of which no delivery is left. Primary key.
+-- Only here: row by row; PostgreSQL works on sets.
 DELETE FROM {prefix}outbox_events
 WHERE seq = :event_seq
   AND routed_at <= :before

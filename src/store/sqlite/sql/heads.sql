@@ -4,6 +4,7 @@
 -- name: heads_routes
 -- Routes that have any blocking row: mostly none, and never many. Hops from route to route over
 -- outbox_deliveries_blocking.
+-- Only here: PostgreSQL asks for a whole batch at once.
 WITH RECURSIVE blocking_routes (route) AS (
   SELECT min(d.route)
   FROM {prefix}outbox_deliveries AS d
@@ -26,6 +27,7 @@ ORDER BY route;
 -- name: heads_next
 -- The first blocking row of a (route, ordering key) behind :after. Index:
 -- outbox_deliveries_blocking.
+-- Only here: PostgreSQL asks for a whole batch at once.
 SELECT d.event_seq
 FROM {prefix}outbox_deliveries AS d
 WHERE d.current = 1

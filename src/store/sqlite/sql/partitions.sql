@@ -9,6 +9,7 @@ ORDER BY p.partition;
 -- name: partitions_take
 -- Gives the partition to an owner with the next token, unless somebody's lease still runs.
 -- Primary key.
+-- Only here: PostgreSQL leases all partitions in one statement.
 UPDATE {prefix}outbox_partitions
 SET owner = :owner,
   token = token + 1,
@@ -17,12 +18,12 @@ WHERE partition = :partition
   AND (owner IS NULL OR leased_until <= :now);
 
 -- name: partitions_renew
--- Moves the end of a lease that still runs. Primary key.
+-- Moves the end of a lease, also of one that ran out and that nobody took. Primary key.
+-- Only here: PostgreSQL leases all partitions in one statement.
 UPDATE {prefix}outbox_partitions
 SET leased_until = :leased_until
 WHERE partition = :partition
-  AND owner = :owner
-  AND leased_until > :now;
+  AND owner = :owner;
 
 -- name: partitions_release
 -- Ends a lease; token and mark stay. Primary key.
@@ -40,6 +41,7 @@ WHERE partition = :partition;
 
 -- name: partitions_bump
 -- Tells the owner that a person changed deliveries. Primary key.
+-- Only here: PostgreSQL leases all partitions in one statement.
 UPDATE {prefix}outbox_partitions
 SET generation = generation + 1
 WHERE partition = :partition;

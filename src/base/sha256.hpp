@@ -1,0 +1,12 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+namespace postrider {
+
+/// SHA-256 of the concatenation of `parts`. Source: FIPS 180-4.
+[[nodiscard]] std::array<std::uint8_t, 32> sha256(std::initializer_list<std::string_view> parts);
+
+}  // namespace postrider

@@ -1,0 +1,17 @@
+-- Idempotency keys: which event a request of a client wrote, so that its repetition writes none.
+--
+-- Locks: none that anybody could wait for, as it only creates a table.
+-- Writers that use keys need INSERT and SELECT on it.
+--
+-- No foreign key: a key lives for its own retention, also when its event is gone.
+CREATE TABLE {schema}{prefix}outbox_keys (
+  scope text NOT NULL,
+  key text NOT NULL,
+  event_id uuid NOT NULL,
+  content_hash bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+  CONSTRAINT {prefix}outbox_keys_pkey PRIMARY KEY (scope, key),
+  CONSTRAINT scope_has_1_to_255_bytes CHECK (octet_length(scope) BETWEEN 1 AND 255),
+  CONSTRAINT key_has_1_to_255_bytes CHECK (octet_length(key) BETWEEN 1 AND 255),
+  CONSTRAINT content_hash_has_32_bytes CHECK (octet_length(content_hash) = 32)
+);

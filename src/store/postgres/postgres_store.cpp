@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <postrider/store/postgres.hpp>
+
+#include "base/utf8.hpp"
+#include "store/common/headers_codec.hpp"
+#include "store/postgres/postgres_claim.hpp"
+#include "store/postgres/postgres_connection.hpp"
+#include "store/postgres/postgres_due.hpp"
+#include "store/postgres/postgres_read_mark.hpp"
+#include "store/postgres/postgres_rows.hpp"
+#include "store/postgres/postgres_schema.hpp"
+#include "store/postgres/postgres_settle.hpp"
+
+namespace postrider {
+namespace store::postgres {
+namespace {
+
+using OptionalView = std::optional<std::string_view>;
+
+/// What a text column takes unchanged is stored readable; all else as bytes.
+bool is_plain_text(std::string_view payload) {
+  return payload.find('\0') == std::string_view::npos && !first_invalid_utf8(payload);
+}
+
+/// The columns of events_insert. Borrows the events.
+class EventColumnsToWrite {
+ public:
+  Result<void> add(const NewEvent& event, const EventId& id) {
+    ids_.push_back(id.value());
+    const auto& aggregate = event.aggregate;
+    aggregate_types_.push_back(aggregate ? OptionalView(aggregate->type) : std::nullopt);
+    aggregate_ids_.push_back(aggregate ? OptionalView(aggregate->id) : std::nullopt);
+    if (aggregate) keys_.insert(aggregate_key(*aggregate));
+    aggregate_versions_.push_back(event.aggregate_version);
+    types_.push_back(event.type);
+    const bool plain = is_plain_text(event.payload);
+    payloads_.push_back(plain ? OptionalView(event.payload) : std::nullopt);
+    payload_bytes_.push_back(plain ? std::nullopt : OptionalView(event.payload));
+    content_types_.push_back(event.content_type);
+    available_at_.push_back(event.available_at);
+    return add_headers(event.headers);
+  }
+
+  [[nodiscard]] std::vector<Call> calls() const {
+    std::vector<Call> calls;
+    if (keys_.size() > 1) {
+      calls.push_back({"events_lock_aggregates"});
+      calls.back().parameters.texts(std::vector<std::string>(keys_.begin(), keys_.end()));
+    }
+    calls.push_back({"events_insert"});
+    auto& parameters = calls.back().parameters;
+    parameters.uuids(ids_).optional_texts(aggregate_types_).optional_texts(aggregate_ids_);
+    parameters.optional_integers(aggregate_versions_).optional_texts(types_);
+    parameters.optional_texts(payloads_).optional_bytes(payload_bytes_);
+    parameters.optional_texts(content_types_).optional_texts(headers_column());
+    parameters.optional_times(available_at_);
+    return calls;
+  }
+
+ private:
+  Result<void> add_headers(const Headers& headers) {
+    if (headers.empty()) {
+      headers_.emplace_back();
+      return {};
+    }
+    auto text = encode_headers(headers);
+    if (!text) return text.error();
+    headers_.push_back(std::move(text).value());
+    return {};
+  }
+
+  /// An empty text stands for none.
+  [[nodiscard]] std::vector<OptionalView> headers_column() const {
+    std::vector<OptionalView> column;
+    for (const auto& text : headers_) {
+      column.push_back(text.empty() ? std::nullopt : OptionalView(text));
+    }
+    return column;
+  }
+
+  std::vector<Uuid> ids_;
+  std::vector<OptionalView> aggregate_types_;
+  std::vector<OptionalView> aggregate_ids_;
+  std::vector<std::optional<std::int64_t>> aggregate_versions_;
+  std::vector<OptionalView> types_;
+  std::vector<OptionalView> payloads_;
+  std::vector<OptionalView> payload_bytes_;
+  std::vector<OptionalView> content_types_;
+  std::vector<std::string> headers_;
+  std::vector<std::optional<Timestamp>> available_at_;
+  std::set<std::string> keys_;
+};
+
+/// From a row of partitions_lease.
+ReadMark mark_at(const Rows& rows, int row) {
+  if (rows.is_null(row, 5)) return {};
+  return mark_of(
+      {rows.integer(row, 5), std::string(rows.text(row, 6)), std::string(rows.text(row, 7))});
+}
+
+LeaseGrant read_grant(const Rows& rows, const std::string& owner) {
+  LeaseGrant grant;
+  for (int row = 0; row < rows.size(); ++row) {
+    const auto leased_until = rows.time_if(row, 4);
+    if (!leased_until) continue;
+    const auto now = rows.time(row, 0);
+    const Partition partition(rows.small_integer(row, 1));
+    // A row of ours that was not renewed was taken over in this very moment.
+    const bool renewed = !rows.is_null(row, 9);
+    if (renewed) {
+      grant.leases.push_back({{partition, FencingToken(rows.integer(row, 3))},
+                              rows.boolean(row, 9),
+                              mark_at(rows, row),
+                              rows.integer(row, 8)});
+    } else if (*leased_until > now && rows.text(row, 2) != owner) {
+      grant.foreign.push_back(
+          {partition, std::string(rows.text(row, 2)), until(*leased_until, now)});
+    }
+  }
+  return grant;
+}
+
+class PostgresStore final : public Store {
+ public:
+  explicit PostgresStore(PostgresOptions options)
+      : connection_(std::move(options), Use::relay), random_(system_random()) {}
+
+  StoreTraits traits() const override {
+    return {"postgres", connection_.options().partitions, true, true};
+  }
+
+  Result<void> check_schema(Deadline deadline) override {
+    return compare_schema(connection_, deadline);
+  }
+
+  Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) override {
+    std::vector<EventId> ids;
+    EventColumnsToWrite columns;
+    for (const auto& event : events) {
+      ids.push_back(event.id ? *event.id : EventId(ids_.next()));
+      if (auto added = columns.add(event, ids.back()); !added) return added.error();
+    }
+    if (ids.empty()) return ids;
+    const auto written = connection_.write(columns.calls(), deadline);
+    if (!written) return written.error();
+    return ids;
+  }
+
+  Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
+    Call call{"partitions_lease"};
+    const auto most = static_cast<std::size_t>(connection_.options().partitions);
+    call.parameters.time_if(request.now).text(request.owner);
+    call.parameters.integer(request.lease_time.count());
+    call.parameters.small_integer(static_cast<std::int32_t>(std::min(request.at_most, most)));
+    const auto results =
+        connection_.write(std::vector<Call>{std::move(call), {"routes_list"}}, deadline);
+    if (!results) return results.error();
+    auto grant = read_grant(results->at(0), request.owner);
+    const auto& routes = results->at(1);
+    for (int row = 0; row < routes.size(); ++row) {
+      grant.paused_routes.emplace_back(routes.text(row, 0));
+    }
+    return grant;
+  }
+
+  Result<void> release(std::span<const Lease> leases, Deadline deadline) override {
+    if (leases.empty()) return {};
+    std::vector<std::int32_t> partitions;
+    std::vector<std::int64_t> tokens;
+    for (const auto& lease : leases) {
+      partitions.push_back(lease.partition.value());
+      tokens.push_back(lease.token.value());
+    }
+    Call call{"partitions_release"};
+    call.parameters.small_integers(partitions).integers(tokens);
+    const auto released = connection_.write(std::vector<Call>{std::move(call)}, deadline);
+    if (!released) return released.error();
+    return {};
+  }
+
+  Result<ClaimedBatch> claim(const ClaimRequest& request, Deadline deadline) override {
+    if (auto opened = connection_.open(deadline); !opened) return opened.error();
+    return ClaimReader(connection_, request, claim_weighed_).read(deadline);
+  }
+
+  Result<DueBatch> due(const DueRequest& request, Deadline deadline) override {
+    return read_due(connection_, request, deadline);
+  }
+
+  Result<HeldBatch> held(const HeldRequest& request, Deadline deadline) override {
+    return read_held(connection_, request, deadline);
+  }
+
+  Result<SettleResult> settle(const SettleRequest& request, Deadline deadline) override {
+    return apply_settle(connection_, request, deadline);
+  }
+
+ private:
+  PostgresConnection connection_;
+  std::unique_ptr<Random> random_;
+  IdGenerator ids_{system_clock(), *random_};
+  bool claim_weighed_ = false;
+};
+
+}  // namespace
+}  // namespace store::postgres
+
+std::unique_ptr<Store> make_postgres_store(PostgresOptions options) {
+  return std::make_unique<store::postgres::PostgresStore>(std::move(options));
+}
+
+}  // namespace postrider

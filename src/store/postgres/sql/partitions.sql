@@ -1,0 +1,108 @@
+-- The rows of partitions: lease, token, mark, generation. Judged by clock_timestamp(), as now()
+-- stands still while a transaction waits for a lock.
+
+-- name: partitions_lease
+-- Renews what the owner holds, takes free partitions and those whose lease ran out until there are
+-- $4 altogether, and returns all rows as they are then. Rows that another relay is taking at this
+-- moment are passed over. A lease of the owner that ran out and that nobody took goes on under its
+-- token. Primary key.
+-- Only here: a set of partitions; SQLite has one.
+WITH clock AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+held AS MATERIALIZED (
+  SELECT p.partition, false AS gained
+  FROM {schema}{prefix}outbox_partitions AS p
+  WHERE p.owner = $2::text
+  ORDER BY p.partition
+  FOR NO KEY UPDATE),
+free AS MATERIALIZED (
+  SELECT p.partition, true AS gained
+  FROM {schema}{prefix}outbox_partitions AS p
+  WHERE p.owner IS NULL
+    OR (p.owner <> $2::text AND p.leased_until <= (SELECT c.now FROM clock AS c))
+  ORDER BY p.partition
+  LIMIT greatest($4::integer - (SELECT count(*) FROM held), 0)
+  FOR NO KEY UPDATE SKIP LOCKED),
+leased AS (
+  UPDATE {schema}{prefix}outbox_partitions AS p
+  SET owner = $2::text,
+    token = p.token + CASE WHEN n.gained THEN 1 ELSE 0 END,
+    leased_until = (SELECT c.now FROM clock AS c) + $3::bigint * interval '1 ms'
+  FROM (
+    SELECT h.partition, h.gained
+    FROM held AS h
+    UNION ALL
+    SELECT f.partition, f.gained
+    FROM free AS f) AS n
+  WHERE p.partition = n.partition
+  RETURNING p.partition, p.owner, p.token, p.leased_until, p.position, p.in_flight,
+    p.server_identity, p.generation, n.gained)
+SELECT
+  c.now,
+  p.partition,
+  coalesce(l.owner, p.owner) AS owner,
+  coalesce(l.token, p.token) AS token,
+  coalesce(l.leased_until, p.leased_until) AS leased_until,
+  CASE WHEN l.partition IS NULL THEN p.position ELSE l.position END AS position,
+  CASE WHEN l.partition IS NULL THEN p.in_flight ELSE l.in_flight END AS in_flight,
+  CASE WHEN l.partition IS NULL THEN p.server_identity ELSE l.server_identity END
+    AS server_identity,
+  coalesce(l.generation, p.generation) AS generation,
+  l.gained
+FROM {schema}{prefix}outbox_partitions AS p
+  CROSS JOIN clock AS c
+  LEFT JOIN leased AS l ON l.partition = p.partition
+ORDER BY p.partition;
+
+-- name: partitions_list
+-- All rows and the time, for `status`. Primary key.
+SELECT
+  coalesce($1::timestamptz, clock_timestamp()) AS now,
+  p.partition,
+  p.owner,
+  p.leased_until
+FROM {schema}{prefix}outbox_partitions AS p
+ORDER BY p.partition;
+
+-- name: partitions_count
+-- How many partitions the schema has. Primary key.
+-- Only here: a set of partitions; SQLite has one.
+SELECT count(*)
+FROM {schema}{prefix}outbox_partitions AS p;
+
+-- name: partitions_release
+-- Ends leases; tokens and marks stay. The rows are locked in their order. Primary key.
+UPDATE {schema}{prefix}outbox_partitions AS p
+SET owner = NULL,
+  leased_until = NULL
+FROM (
+  SELECT o.partition
+  FROM {schema}{prefix}outbox_partitions AS o
+    INNER JOIN unnest($1::integer[], $2::bigint[]) AS n (partition, token)
+      ON n.partition = o.partition AND n.token = o.token
+  ORDER BY o.partition
+  FOR NO KEY UPDATE OF o) AS held
+WHERE p.partition = held.partition;
+
+-- name: partitions_fence
+-- Locks the rows of a settle and ends its transaction with PR001 when one of them is not the
+-- caller's any more. $3: the transaction will write to these rows. Primary key.
+-- Only here: a set of partitions; SQLite has one.
+SELECT {schema}{prefix}outbox_fence($1::integer[], $2::bigint[], $3::boolean);
+
+-- name: partitions_lock
+-- Locks all rows in their order: what a person's change of deliveries begins with, as a settle
+-- locks these rows before deliveries too. Primary key.
+-- Only here: a set of partitions; SQLite has one.
+SELECT p.partition
+FROM {schema}{prefix}outbox_partitions AS p
+ORDER BY p.partition
+FOR NO KEY UPDATE;
+
+-- name: partitions_store_mark
+-- How far everything is settled. The fence holds these rows already. Primary key.
+UPDATE {schema}{prefix}outbox_partitions
+SET position = $2::bigint,
+  in_flight = $3::text,
+  server_identity = $4::text
+WHERE partition = ANY ($1::integer[]);

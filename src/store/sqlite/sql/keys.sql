@@ -1,0 +1,16 @@
+-- Idempotency keys: which event a request wrote.
+
+-- name: keys_claim
+-- Takes the key for an event that is about to be written; writes nothing when it is taken. Primary
+-- key.
+INSERT INTO {prefix}outbox_keys (scope, key, event_id, content_hash)
+VALUES (:scope, :key, :event_id, :content_hash)
+ON CONFLICT (scope, key) DO NOTHING;
+
+-- name: keys_get
+-- The event that took the key, and whether it had the same content. Primary key.
+SELECT k.event_id,
+  CASE k.content_hash WHEN :content_hash THEN 'same' ELSE 'other' END AS content
+FROM {prefix}outbox_keys AS k
+WHERE k.scope = :scope
+  AND k.key = :key;
