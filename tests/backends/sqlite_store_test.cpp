@@ -317,24 +317,6 @@ TEST(SqliteDispatch, Its_deadline_is_the_dispatch_plus_the_timeout_and_goes_with
   EXPECT_EQ(relay.due().next_in, milliseconds(1000));
 }
 
-TEST(SqliteLease, Its_old_owner_takes_a_lease_that_ran_out_under_the_next_token) {
-  SqliteDatabase database;
-  const auto store = database.store();
-  ManualClock clock;
-  Claimant relay(*store, clock);
-  const auto first = relay.lease().leases.at(0).lease;
-  clock.advance(Claimant::lease_time);
-
-  const auto second = relay.lease().leases.at(0);
-
-  EXPECT_TRUE(second.gained);
-  EXPECT_EQ(second.lease.token.value(), first.token.value() + 1);
-  SettleRequest late;
-  late.leases = {first};
-  late.mark = ReadMark("9");
-  EXPECT_THAT(relay.settle(late).lost, ElementsAre(Partition(0)));
-}
-
 TEST(SqliteAudit, Every_change_by_a_person_leaves_a_line) {
   SqliteDatabase database;
   const auto store = database.store();

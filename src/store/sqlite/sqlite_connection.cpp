@@ -230,10 +230,20 @@ Result<void> SqliteConnection::configure() {
     return done;
   }
   if (access_ == Access::read_only) return {};
-  if (auto done = execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL;", doing); !done) {
-    return done;
-  }
+  if (auto done = execute("PRAGMA synchronous = FULL;", doing); !done) return done;
+  if (auto done = enter_wal(); !done) return done;
   return check_wal();
+}
+
+// SQLite does not ask the busy handler for this one: two programs that open a new file at the same
+// moment would fail at once.
+Result<void> SqliteConnection::enter_wal() {
+  for (int waits = 0;; ++waits) {
+    auto done = execute("PRAGMA journal_mode = WAL;", "enter WAL mode");
+    if (done || done.error().code != ErrorCode::busy || wait_for_lock(this, waits) == 0) {
+      return done;
+    }
+  }
 }
 
 Result<void> SqliteConnection::check_wal() {

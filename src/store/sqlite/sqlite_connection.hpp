@@ -161,6 +161,7 @@ class SqliteConnection final : private SqliteFailures {
   Result<void> check_options() const;
   Result<void> open();
   Result<void> configure();
+  Result<void> enter_wal();
   Result<void> check_wal();
   Result<void> execute(const char* sql, std::string_view doing, Phase phase = Phase::ordinary);
   Result<void> commit();
