@@ -7,7 +7,7 @@
 namespace postrider::store {
 namespace {
 
-Error invalid(std::string message) {
+Error invalid_names(std::string message) {
   return {ErrorCode::config_invalid, Disposition::stop, std::move(message), "config", ""};
 }
 
@@ -22,16 +22,16 @@ Result<void> check_identifier(std::string_view what, std::string_view text,
                               std::size_t most_bytes) {
   if (text.empty()) return {};
   if (text.size() > most_bytes) {
-    return invalid(fmt::format("{} is {} bytes long and may have {}. Shorten it.", what,
-                               text.size(), most_bytes));
+    return invalid_names(fmt::format("{} is {} bytes long and may have {}. Shorten it.", what,
+                                     text.size(), most_bytes));
   }
   // The text itself is not shown: what is no identifier may be anything.
   if (!is_identifier(text)) {
-    return invalid(fmt::format(
+    return invalid_names(fmt::format(
         "{} may hold only a-z, 0-9 and '_' and may not start with a digit. Choose another.", what));
   }
   if (text.starts_with("sqlite_") || text.starts_with("pg_")) {
-    return invalid(fmt::format(
+    return invalid_names(fmt::format(
         "{} starts with 'sqlite_' or 'pg_', which databases keep for themselves. Choose another.",
         what));
   }
@@ -54,7 +54,8 @@ std::string replace_all(std::string_view text, std::string_view placeholder,
 
 Result<void> validate(const SchemaNames& names, SchemaSupport support) {
   if (support == SchemaSupport::none && !names.schema.empty()) {
-    return invalid("this database has no schemas. Leave the schema empty and use the prefix.");
+    return invalid_names(
+        "this database has no schemas. Leave the schema empty and use the prefix.");
   }
   if (auto checked = check_identifier("the schema", names.schema, most_schema_bytes); !checked) {
     return checked;

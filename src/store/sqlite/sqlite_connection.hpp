@@ -93,6 +93,12 @@ enum class Access : std::uint8_t {
   read_write,
 };
 
+/// For whoever must not make a new file: only the migrator may.
+[[nodiscard]] inline SqliteOptions without_create(SqliteOptions options) {
+  options.create = false;
+  return options;
+}
+
 /// A connection that opens when it is needed.
 ///
 /// Settings: WAL, synchronous=FULL (WAL with less can lose the last commits when the power fails),

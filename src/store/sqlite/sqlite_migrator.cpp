@@ -18,11 +18,6 @@ namespace {
 namespace statements = sql::store_sqlite;
 using statements::Migration;
 
-SqliteOptions without_create(SqliteOptions options) {
-  options.create = false;
-  return options;
-}
-
 Error failed(ErrorCode code, Disposition disposition, std::string message) {
   return {code, disposition, std::move(message), "sqlite", ""};
 }

@@ -20,11 +20,6 @@ namespace statements = sql::store_sqlite;
 /// Bounds the memory and the transaction of one command.
 constexpr std::size_t most_rows = 100'000;
 
-SqliteOptions without_create(SqliteOptions options) {
-  options.create = false;
-  return options;
-}
-
 Result<void> check_limit(std::size_t limit) {
   if (limit >= 1 && limit <= most_rows) return {};
   return Error{limit == 0 ? ErrorCode::invalid_argument : ErrorCode::limit_exceeded,
