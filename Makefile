@@ -19,8 +19,9 @@ build: ## Build the release: build/release/bin/postrider (the default)
 
 demo: ## Install what is needed, build, and show an event on its way
 	scripts/install-deps run build
-	$(MAKE) build
-	scripts/demo
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --target postrider
+	POSTRIDER_BIN=build/$(PRESET)/bin/postrider scripts/demo
 
 test: ## Install what is needed, build, and run the tests; T=unit,cli for some labels only
 	scripts/install-deps run build test

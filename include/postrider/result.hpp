@@ -72,14 +72,15 @@ struct Error {
 /// The value of a call or the `Error` that prevented it.
 ///
 /// Requires: `value()` only after `ok()`, `error()` only after `!ok()`; the opposite is a defect of
-/// the caller and ends the process in every build.
+/// the caller, found in every build: it throws what no code of ours expects.
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // Not explicit: `return value;` and `return error;` are how a function answers.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }

@@ -65,12 +65,13 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
                          RelayOptions options, const Clock& clock, Random& random,
                          Observer& observer)
     : store_(std::move(store)),
-      options_(options),
+      options_(std::move(options)),
       clock_(clock),
       random_(random),
       observer_(observer),
       ids_(clock, random),
-      core_(options.name + "-" + ids_.next().to_string(), options, routes_of(routes), ids_, random),
+      core_(options_.name + "-" + ids_.next().to_string(), options_, routes_of(routes), ids_,
+            random),
       reports_(most_reports(routes)) {
   for (auto& binding : routes) {
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
