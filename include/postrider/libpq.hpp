@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include <postrider/inbox.hpp>
 #include <postrider/outbox.hpp>
 #include <postrider/postgres_driver.hpp>
 #include <postrider/transaction.hpp>
@@ -60,6 +61,29 @@ class PostgresOutbox {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// Receipts of messages. The contract stands in postrider/inbox.hpp, the errors at
+/// `PostgresOutbox`.
+///
+/// Blocking: until an open transaction that has recorded the same message has ended.
+/// Thread safety: any thread, each with a connection of its own.
+class PostgresInbox {
+ public:
+  explicit PostgresInbox(SchemaNames names = {}) : names_(std::move(names)) {}
+
+  /// Records the message: `processed` when the effect is now to be written, in this transaction.
+  Result<InboxResult> claim(pg_conn* connection, const InboxMessage& message) const;
+  Result<InboxResult> claim(PostgresDriver& driver, const InboxMessage& message) const;
+
+  template <class Handler>
+  Result<InboxResult> process(pg_conn* connection, const InboxMessage& message,
+                              Handler&& handler) const {
+    return process_in(*this, connection, message, std::forward<Handler>(handler));
+  }
+
+ private:
+  SchemaNames names_;
 };
 
 /// What identifies a transaction after its connection is gone.

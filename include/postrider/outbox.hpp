@@ -49,8 +49,8 @@ class Outbox {
   ///   SQLite until the write lock is free, for as long as the connection's busy timeout says.
   /// Errors: those of `check` before any SQL, so the transaction goes on; `no_transaction` when
   ///   none is open, when it has failed already, or when it is one that cannot write;
-  ///   `already_exists` when the id or the aggregate's version is taken. After any error of the database roll
-  ///   back: what else the transaction wrote must not commit without its event.
+  ///   `already_exists` when the id or the aggregate's version is taken. After any error of the
+  ///   database roll back: what else the transaction wrote must not commit without its event.
   virtual Result<EventId> add(const NewEvent& event) = 0;
 
   /// The same, once per key: the first call writes; a later one with the same content returns the

@@ -37,8 +37,8 @@ class PqxxDriver final : public PostgresDriver {
                    "a pqxx::nontransaction commits each statement by itself. Use pqxx::work.",
                    "postgres", ""};
     }
-    // Asked by `exec`, which refuses a transaction that has ended: `exec_params` of libpqxx 6.4 does
-    // not, and would commit the event by itself.
+    // Asked by `exec`, which refuses a transaction that has ended: `exec_params` of libpqxx 6.4
+    // does not, and would commit the event by itself.
     return guarded<void>("client_encoding", [&]() -> Result<void> {
       const auto encoding = transaction_->exec("SELECT current_setting('client_encoding')");
       return check_client_encoding(encoding.at(0).at(0).c_str());
@@ -115,6 +115,27 @@ class PqxxOutbox {
 
  private:
   PostgresOutbox outbox_;
+};
+
+/// Receipts of messages. The contract stands in postrider/inbox.hpp.
+class PqxxInbox {
+ public:
+  explicit PqxxInbox(SchemaNames names = {}) : inbox_(std::move(names)) {}
+
+  Result<InboxResult> claim(pqxx::transaction_base& transaction,
+                            const InboxMessage& message) const {
+    PqxxDriver driver(transaction);
+    return inbox_.claim(driver, message);
+  }
+
+  template <class Handler>
+  Result<InboxResult> process(pqxx::transaction_base& transaction, const InboxMessage& message,
+                              Handler&& handler) const {
+    return process_in(*this, transaction, message, std::forward<Handler>(handler));
+  }
+
+ private:
+  PostgresInbox inbox_;
 };
 
 }  // namespace postrider

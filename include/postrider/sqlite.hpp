@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <postrider/inbox.hpp>
 #include <postrider/outbox.hpp>
 #include <postrider/transaction.hpp>
 
@@ -45,6 +46,25 @@ class SqliteOutbox {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// Receipts of messages. The contract stands in postrider/inbox.hpp; what transactions it takes, at
+/// `SqliteOutbox`. Thread safety: any thread, each with a handle of its own.
+class SqliteInbox {
+ public:
+  explicit SqliteInbox(SchemaNames names = {}) : names_(std::move(names)) {}
+
+  /// Records the message: `processed` when the effect is now to be written, in this transaction.
+  Result<InboxResult> claim(sqlite3* database, const InboxMessage& message) const;
+
+  template <class Handler>
+  Result<InboxResult> process(sqlite3* database, const InboxMessage& message,
+                              Handler&& handler) const {
+    return process_in(*this, database, message, std::forward<Handler>(handler));
+  }
+
+ private:
+  SchemaNames names_;
 };
 
 /// A transaction that ends with its object: rolled back, unless it was committed.

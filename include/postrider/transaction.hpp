@@ -4,8 +4,8 @@
 /// common.
 ///
 /// `work` may return nothing, a value, or a `Result`. A value commits and comes back; an error
-/// rolls back and comes back; an exception, of whatever type, rolls back and goes on to the caller as
-/// it is.
+/// rolls back and comes back; an exception, of whatever type, rolls back and goes on to the caller
+/// as it is.
 
 #include <concepts>
 #include <functional>

@@ -344,7 +344,7 @@ TEST(SqliteMigrator, Steps_show_the_sql_that_runs_with_its_names) {
   const auto steps = value_of(make_sqlite_migrator(database.options())->steps(soon()));
   for (const auto& step : steps) {
     EXPECT_TRUE(step.applied);
-    EXPECT_THAT(step.up + step.down, HasSubstr("shop_outbox_"));
+    EXPECT_THAT(step.up + step.down, HasSubstr("shop_"));
     EXPECT_THAT(step.up + step.down, Not(HasSubstr("{prefix}")));
   }
 }
