@@ -4,7 +4,7 @@
 ///
 /// Reading never locks and never writes. Each change is one transaction that is written to
 /// `postrider_audit` and bumps the generation of the partitions it touches, so that a running relay
-/// reloads what it believed (DESIGN decision 17).
+/// reloads what it believed.
 ///
 /// Thread safety: one thread at a time per object.
 

@@ -183,6 +183,7 @@ class RelayCore {
   void on_outcome(MessageOutcome& arrived);
   void on_orphan(const MessageOutcome& arrived);
   void on_answer(ItemId id, AttemptId attempt, const Outcome& outcome);
+  void tell_circuit(RouteState& state, const Outcome& outcome);
   void resolve_doubts(RouteState& state);
   void give_back_returned(RouteState& state);
   void decide(ItemId id, const Outcome& outcome, bool outage);

@@ -38,28 +38,31 @@ void RelayCore::on_orphan(const MessageOutcome& arrived) {
   auto& state = routes_[orphan->second];
   orphans_.erase(orphan);
   --state.in_flight;
-  switch (arrived.outcome.kind) {
-    case OutcomeKind::confirmed:
-      note_circuit(state, state.circuit.on_confirmed());
-      break;
-    case OutcomeKind::refused:
-    case OutcomeKind::rejected:
-    case OutcomeKind::gone:
-      note_circuit(state, state.circuit.on_failed(now_));
-      break;
-    case OutcomeKind::unavailable:
-    case OutcomeKind::unknown:
-      note_circuit(state, state.circuit.on_outage(now_, arrived.outcome.code));
-      break;
-    case OutcomeKind::throttled:
-      note_circuit(state, state.circuit.on_throttled(now_, arrived.outcome.after));
-      break;
+  if (arrived.outcome.kind == OutcomeKind::unknown) {
+    note_circuit(state, state.circuit.on_outage(now_, arrived.outcome.code));
+  } else {
+    tell_circuit(state, arrived.outcome);
   }
 }
 
 void RelayCore::on_answer(ItemId id, AttemptId attempt, const Outcome& outcome) {
   auto& item = items_.at(id);
   auto& state = routes_[item.route];
+  if (outcome.kind == OutcomeKind::unknown) {
+    item.ambiguous = true;
+    state.lost_connection = state.lost_connection || outcome.connection_lost;
+    state.doubtful.push_back({id, attempt, outcome});
+    return;
+  }
+  tell_circuit(state, outcome);
+  const bool outage =
+      outcome.kind == OutcomeKind::unavailable || outcome.kind == OutcomeKind::throttled;
+  if (!outage) state.last_answered = std::max(state.last_answered, attempt);
+  decide(id, outcome, outage);
+}
+
+// What an outcome says about the destination as a whole.
+void RelayCore::tell_circuit(RouteState& state, const Outcome& outcome) {
   switch (outcome.kind) {
     case OutcomeKind::confirmed:
       note_circuit(state, state.circuit.on_confirmed());
@@ -71,20 +74,13 @@ void RelayCore::on_answer(ItemId id, AttemptId attempt, const Outcome& outcome) 
       break;
     case OutcomeKind::unavailable:
       note_circuit(state, state.circuit.on_outage(now_, outcome.code));
-      decide(id, outcome, true);
-      return;
+      break;
     case OutcomeKind::throttled:
       note_circuit(state, state.circuit.on_throttled(now_, outcome.after));
-      decide(id, outcome, true);
-      return;
+      break;
     case OutcomeKind::unknown:
-      item.ambiguous = true;
-      state.lost_connection = state.lost_connection || outcome.connection_lost;
-      state.doubtful.push_back({id, attempt, outcome});
-      return;
+      break;  // nobody can say yet
   }
-  state.last_answered = std::max(state.last_answered, attempt);
-  decide(id, outcome, false);
 }
 
 // Was it the message, or the destination? A message that stays unanswered while one that left after

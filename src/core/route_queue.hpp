@@ -3,7 +3,7 @@
 /// The deliveries of one route in memory: which may leave now, and which wait behind a head.
 ///
 /// Deliveries with the same ordering key form a *lane*; only the head of a lane may leave, so that
-/// one is in flight at a time (DESIGN decision 4). A delivery without a key waits for nobody.
+/// one is in flight at a time. A delivery without a key waits for nobody.
 ///
 /// When a head has turned into a row that is still open, its lane is *blocked*: what follows has to
 /// become rows too, strictly one after the other, because a row must never be committed before the

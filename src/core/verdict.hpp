@@ -28,7 +28,7 @@ struct Verdict {
 /// Judges `outcome` of a delivery that had failed `attempts` times before.
 ///
 /// `outage`: the destination as a whole was at fault, so the attempt does not count. Only Postrider
-/// retries, and the number of retries is the length of `retry_delays` (DESIGN decision 8).
+/// retries, and the number of retries is the length of `retry_delays`.
 [[nodiscard]] Verdict judge(const Outcome& outcome, bool outage, int attempts,
                             std::span<const milliseconds> retry_delays);
 

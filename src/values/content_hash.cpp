@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/sha256.hpp"
+#include "base/digest.hpp"
 
 namespace postrider {
 namespace {

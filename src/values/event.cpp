@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/md5.hpp"
+#include "base/digest.hpp"
 #include "values/name_check.hpp"
 
 namespace postrider {

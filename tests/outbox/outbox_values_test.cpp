@@ -6,7 +6,7 @@
 
 #include <postrider/content_hash.hpp>
 
-#include "base/sha256.hpp"
+#include "base/digest.hpp"
 
 namespace postrider {
 namespace {

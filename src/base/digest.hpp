@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace postrider {
@@ -8,5 +9,8 @@ namespace postrider {
 /// MD5 of the concatenation of `parts`. Spreads keys over slots as every database can; no security
 /// rests on it. Source: RFC 1321.
 [[nodiscard]] std::array<std::uint8_t, 16> md5(std::initializer_list<std::string_view> parts);
+
+/// SHA-256 of the concatenation of `parts`. Source: FIPS 180-4.
+[[nodiscard]] std::array<std::uint8_t, 32> sha256(std::initializer_list<std::string_view> parts);
 
 }  // namespace postrider
