@@ -15,7 +15,7 @@ bool is_plain_text(std::string_view payload) {
 
 }  // namespace
 
-Result<void> EventColumns::add(const NewEvent& event, const EventId& id) {
+Result<void> NewEventColumns::add(const NewEvent& event, const EventId& id) {
   ids_.push_back(id.value());
   const auto& aggregate = event.aggregate;
   aggregate_types_.push_back(aggregate ? OptionalView(aggregate->type) : std::nullopt);
@@ -31,7 +31,7 @@ Result<void> EventColumns::add(const NewEvent& event, const EventId& id) {
   return add_headers(event.headers);
 }
 
-Result<void> EventColumns::add_headers(const Headers& headers) {
+Result<void> NewEventColumns::add_headers(const Headers& headers) {
   if (headers.empty()) {
     headers_.emplace_back();
     return {};
@@ -43,14 +43,14 @@ Result<void> EventColumns::add_headers(const Headers& headers) {
 }
 
 /// An empty text stands for none.
-std::vector<EventColumns::OptionalView> EventColumns::headers_column() const {
+std::vector<NewEventColumns::OptionalView> NewEventColumns::headers_column() const {
   std::vector<OptionalView> column;
   for (const auto& text : headers_)
     column.push_back(text.empty() ? std::nullopt : OptionalView(text));
   return column;
 }
 
-Parameters EventColumns::insert_parameters() const {
+Parameters NewEventColumns::insert_parameters() const {
   Parameters parameters;
   parameters.uuids(ids_).optional_texts(aggregate_types_).optional_texts(aggregate_ids_);
   parameters.optional_integers(aggregate_versions_).optional_texts(types_);
@@ -60,7 +60,7 @@ Parameters EventColumns::insert_parameters() const {
   return parameters;
 }
 
-Parameters EventColumns::lock_parameters() const {
+Parameters NewEventColumns::lock_parameters() const {
   Parameters parameters;
   parameters.texts(std::vector<std::string>(keys_.begin(), keys_.end()));
   return parameters;

@@ -18,7 +18,7 @@
 
 namespace postrider::store::postgres {
 
-class EventColumns {
+class NewEventColumns {
  public:
   /// Errors: headers that cannot be written.
   Result<void> add(const NewEvent& event, const EventId& id);

@@ -13,8 +13,8 @@ namespace postrider {
 namespace {
 
 namespace statements = sql::store_postgres;
-using store::postgres::EventColumns;
 using store::postgres::LibpqDriver;
+using store::postgres::NewEventColumns;
 using store::postgres::Parameters;
 
 std::string_view bytes_of(const ContentHash& hash) {
@@ -94,7 +94,7 @@ class PostgresOutbox::Impl {
 
   Result<void> insert(PostgresDriver& driver, std::span<const NewEvent> events,
                       std::span<const EventId> ids) {
-    EventColumns columns;
+    NewEventColumns columns;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (auto added = columns.add(events[i], ids[i]); !added) return added;
     }

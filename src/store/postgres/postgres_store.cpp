@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <postrider/store/postgres.hpp>
 
-#include "base/utf8.hpp"
-#include "store/common/headers_codec.hpp"
 #include "store/postgres/postgres_claim.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_due.hpp"
+#include "store/postgres/postgres_event_columns.hpp"
 #include "store/postgres/postgres_read_mark.hpp"
 #include "store/postgres/postgres_rows.hpp"
 #include "store/postgres/postgres_schema.hpp"
@@ -18,81 +16,16 @@ namespace postrider {
 namespace store::postgres {
 namespace {
 
-using OptionalView = std::optional<std::string_view>;
-
-/// What a text column takes unchanged is stored readable; all else as bytes.
-bool is_plain_text(std::string_view payload) {
-  return payload.find('\0') == std::string_view::npos && !first_invalid_utf8(payload);
+std::vector<Call> calls_of(const NewEventColumns& columns) {
+  std::vector<Call> calls;
+  if (columns.aggregates() > 1) {
+    calls.push_back({"events_lock_aggregates"});
+    calls.back().parameters = columns.lock_parameters();
+  }
+  calls.push_back({"events_insert"});
+  calls.back().parameters = columns.insert_parameters();
+  return calls;
 }
-
-/// The columns of events_insert. Borrows the events.
-class EventColumnsToWrite {
- public:
-  Result<void> add(const NewEvent& event, const EventId& id) {
-    ids_.push_back(id.value());
-    const auto& aggregate = event.aggregate;
-    aggregate_types_.push_back(aggregate ? OptionalView(aggregate->type) : std::nullopt);
-    aggregate_ids_.push_back(aggregate ? OptionalView(aggregate->id) : std::nullopt);
-    if (aggregate) keys_.insert(aggregate_key(*aggregate));
-    aggregate_versions_.push_back(event.aggregate_version);
-    types_.push_back(event.type);
-    const bool plain = is_plain_text(event.payload);
-    payloads_.push_back(plain ? OptionalView(event.payload) : std::nullopt);
-    payload_bytes_.push_back(plain ? std::nullopt : OptionalView(event.payload));
-    content_types_.push_back(event.content_type);
-    available_at_.push_back(event.available_at);
-    return add_headers(event.headers);
-  }
-
-  [[nodiscard]] std::vector<Call> calls() const {
-    std::vector<Call> calls;
-    if (keys_.size() > 1) {
-      calls.push_back({"events_lock_aggregates"});
-      calls.back().parameters.texts(std::vector<std::string>(keys_.begin(), keys_.end()));
-    }
-    calls.push_back({"events_insert"});
-    auto& parameters = calls.back().parameters;
-    parameters.uuids(ids_).optional_texts(aggregate_types_).optional_texts(aggregate_ids_);
-    parameters.optional_integers(aggregate_versions_).optional_texts(types_);
-    parameters.optional_texts(payloads_).optional_bytes(payload_bytes_);
-    parameters.optional_texts(content_types_).optional_texts(headers_column());
-    parameters.optional_times(available_at_);
-    return calls;
-  }
-
- private:
-  Result<void> add_headers(const Headers& headers) {
-    if (headers.empty()) {
-      headers_.emplace_back();
-      return {};
-    }
-    auto text = encode_headers(headers);
-    if (!text) return text.error();
-    headers_.push_back(std::move(text).value());
-    return {};
-  }
-
-  /// An empty text stands for none.
-  [[nodiscard]] std::vector<OptionalView> headers_column() const {
-    std::vector<OptionalView> column;
-    for (const auto& text : headers_) {
-      column.push_back(text.empty() ? std::nullopt : OptionalView(text));
-    }
-    return column;
-  }
-
-  std::vector<Uuid> ids_;
-  std::vector<OptionalView> aggregate_types_;
-  std::vector<OptionalView> aggregate_ids_;
-  std::vector<std::optional<std::int64_t>> aggregate_versions_;
-  std::vector<OptionalView> types_;
-  std::vector<OptionalView> payloads_;
-  std::vector<OptionalView> payload_bytes_;
-  std::vector<OptionalView> content_types_;
-  std::vector<std::string> headers_;
-  std::vector<std::optional<Timestamp>> available_at_;
-  std::set<std::string> keys_;
-};
 
 /// From a row of partitions_lease.
 ReadMark mark_at(const Rows& rows, int row) {
@@ -138,13 +71,13 @@ class PostgresStore final : public Store {
 
   Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) override {
     std::vector<EventId> ids;
-    EventColumnsToWrite columns;
+    NewEventColumns columns;
     for (const auto& event : events) {
       ids.push_back(event.id ? *event.id : EventId(ids_.next()));
       if (auto added = columns.add(event, ids.back()); !added) return added.error();
     }
     if (ids.empty()) return ids;
-    const auto written = connection_.write(columns.calls(), deadline);
+    const auto written = connection_.write(calls_of(columns), deadline);
     if (!written) return written.error();
     return ids;
   }
