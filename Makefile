@@ -1,17 +1,15 @@
 # The front door. CMake does the building (CMakePresets.json); this file only names the usual tasks.
 
-# The preset that `make`, `make test` and `make bench` use; the result is in build/$(PRESET).
+# The preset that `make`, `make demo` and `make test` use; the result is in build/$(PRESET).
 PRESET ?= release
 # For `make test`: one label or several, separated by commas. Empty: all tests.
 T ?=
-# For `make bench`: arguments of `postrider bench`.
-ARGS ?=
 
 # Instrumented programs are slow, so they run what finds most.
 sanitized_labels := unit,conformance,scenarios
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench lint format asan tsan clean help
+.PHONY: build demo test lint format asan tsan clean help
 
 build: ## Build the release: build/release/bin/postrider (the default)
 	cmake --preset $(PRESET)
@@ -27,9 +25,6 @@ test: ## Install what is needed, build, and run the tests; T=unit,cli for some l
 	scripts/install-deps run build test
 	$(MAKE) build
 	scripts/run-tests --build-dir build/$(PRESET) $(T)
-
-bench: build ## Measure: `postrider bench` with ARGS
-	build/$(PRESET)/bin/postrider bench $(ARGS)
 
 lint: ## Check format, structure, clang-tidy on changed files, shell scripts
 	scripts/install-deps build test lint
