@@ -1,5 +1,6 @@
 // Events inside an application's own transaction on PostgreSQL, with libpq.
 
+#include <atomic>
 #include <thread>
 
 #include <postrider/libpq.hpp>
@@ -262,16 +263,20 @@ class PostgresCommit : public PostgresOutboxTest {
   /// `until` holds.
   Error place_order_and_lose(const std::string& command, const std::function<bool()>& until) {
     Result<EventId> placed = Error{};
+    std::atomic<bool> told = false;
     std::thread client([&] {
       placed = transaction(connection_->handle(), [&] {
         connection_->must("INSERT INTO orders (total_cents) VALUES (2500)");
         auto id = outbox_.add(connection_->handle(), order_placed());
         proxy_->tell(command);
+        told = true;
         return id;
       });
     });
-    while (!until())
+    while (!told || !until())
       std::this_thread::yield();
+    // COMMIT follows at once, and nothing shows that the proxy has swallowed it.
+    std::this_thread::sleep_for(milliseconds(200));
     proxy_->tell("both reset");
     client.join();
     return expect_refused(placed, ErrorCode::commit_unknown);

@@ -56,22 +56,22 @@ sleep = "10ms"
 void expect_survival(Workshop& shop, const KillRun& run) {
   const auto random = seeded_random(20261129);
   const int portion = run.events / run.kills;
-  int amid = 0;  // kills with work done and work left
-  std::size_t before = 0;
+  int amid = 0;  // kills with work left
   for (int kill = 0; kill < run.kills; ++kill) {
-    const int written = portion * (kill + 1);
-    write_events(run, portion * kill, written);
+    const auto before = run.progress();
+    write_events(run, portion * kill, portion * (kill + 1));
+    const auto aim = 1 + random->next() % (static_cast<std::uint64_t>(portion) * 3 / 4);
     const auto relay = shop.start({"relay", "--loop"});
-    // The last owner's lease ends 200 to 300 ms after its death; the rest is chance, as it should
-    // be.
-    std::this_thread::sleep_for(milliseconds(230 + random->next() % 160));
+    const auto until = Deadline::after(patience);
+    while (run.progress() < before + aim * run.progress_per_event && !until.passed())
+      std::this_thread::yield();
     relay->signal(SIGKILL);
     EXPECT_EQ(relay->finish().code, 128 + SIGKILL);
-    const auto arrived = run.arrived().size();
-    if (arrived > before && arrived < static_cast<std::size_t>(written)) ++amid;
-    before = arrived;
+    EXPECT_FALSE(until.passed()) << "the relay does not go on";
+    const auto all = static_cast<std::size_t>(portion) * run.progress_per_event;
+    if (run.progress() < before + all) ++amid;
   }
-  EXPECT_GE(amid, 5) << "too few kills met a relay at work: make it slower or faster";
+  EXPECT_GE(amid, run.kills / 4) << "too few kills met a relay at work";
 
   std::this_thread::sleep_for(milliseconds(400));  // the last lease runs out
   const auto drain = shop.run({"relay", "--drain"});

@@ -27,12 +27,15 @@ struct KillRun {
   int aggregates = 100;
   int kills = 50;
   std::function<std::unique_ptr<Store>()> open_store;
+  /// How much has arrived so far, in any unit; cheap, as kills aim by it.
+  std::function<std::size_t()> progress;
+  std::size_t progress_per_event = 1;
   /// Everything that has arrived so far.
   std::function<std::vector<Arrived>()> arrived;
 };
 
 /// Writes `events` in portions, starts `postrider relay --loop` in `shop` after each portion and
-/// kills it soon; then drains, and expects that nothing is lost, that first occurrences of an
+/// kills it when a random part of the portion has arrived; then drains, and expects that nothing is lost, that first occurrences of an
 /// aggregate ascend by seq, and that repeats are equal.
 void expect_survival(Workshop& shop, const KillRun& run);
 

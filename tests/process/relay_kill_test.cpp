@@ -1,4 +1,5 @@
 // kill -9 of the relay between SQLite and a file (F1 to F4).
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -44,6 +45,8 @@ TEST(RelayKill, F1_to_F4_at_50_random_moments_from_SQLite_to_a_file) {
   KillRun run;
   run.open_store = [options] { return make_sqlite_store(options); };
   run.arrived = [&shop] { return lines_of(shop); };
+  run.progress = [&shop] { return std::filesystem::file_size(shop.path("events.jsonl")); };
+  run.progress_per_event = 250;  // bytes of a line, a little less than it has
   expect_survival(shop, run);
 }
 
