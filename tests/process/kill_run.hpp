@@ -35,8 +35,8 @@ struct KillRun {
 };
 
 /// Writes `events` in portions, starts `postrider relay --loop` in `shop` after each portion and
-/// kills it when a random part of the portion has arrived; then drains, and expects that nothing is lost, that first occurrences of an
-/// aggregate ascend by seq, and that repeats are equal.
+/// kills it when a random part of the portion has arrived; then drains, and expects that nothing is
+/// lost, that first occurrences of an aggregate ascend by seq, and that repeats are equal.
 void expect_survival(Workshop& shop, const KillRun& run);
 
 /// [relay] of postrider.toml with small batches and short leases, so that kills meet work.
