@@ -1,54 +1,60 @@
-// kill -9 of the relay between PostgreSQL and RabbitMQ (F1 to F4).
+// kill -9 of the relay between PostgreSQL and RabbitMQ (F1 to F4), with an inbox behind the queue.
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "backends/postgres_database.hpp"
-#include "process/kill_run.hpp"
-#include "servers/need_rabbitmq.hpp"
-#include "servers/rabbitmq_session.hpp"
+#include <postrider/libpq.hpp>
+
+#include "outbox/postgres_shop.hpp"
+#include "process/relay_line.hpp"
 
 namespace postrider::testing {
 namespace {
 
-std::string configuration(const PostgresDatabase& database, const std::string& exchange) {
-  const auto store = "postgresql://postgres@127.0.0.1:" + std::to_string(database.server().port()) +
-                     "/" + database.name();
-  const auto broker = "amqp://127.0.0.1:" + std::to_string(shared_rabbitmq().ports().amqp);
-  return "store = \"" + store + "\"\n[[routes]]\nname = \"all\"\nto = \"" + broker +
-         "\"\n[routes.amqp]\nexchange = \"" + exchange + "\"\n";
-}
+/// A receiver with an effect that can be counted: one row, in the transaction of the receipt.
+class Receiver {
+ public:
+  explicit Receiver(const std::string& conninfo) : app_(conninfo) {
+    app_.must("CREATE TABLE effects (message_id text NOT NULL)");
+  }
 
-TEST(RelayKill, F1_to_F4_at_50_random_moments_from_PostgreSQL_to_RabbitMQ) {
-  POSTRIDER_NEEDS_POSTGRES();
-  need_rabbitmq();
-  if (IsSkipped() || HasFailure()) return;
-  const std::string name = "kill-run";
-  RabbitmqSession session(shared_rabbitmq().ports().amqp);
-  session.declare_exchange(name);
-  session.declare_queue(name);
-  session.bind(name, name, "#");
-  PostgresDatabase database;
-  Workshop shop;
-  shop.write("postrider.toml", configuration(database, name) + std::string(relay_settings));
-  const auto migrated = shop.run({"migrate"});
-  ASSERT_EQ(migrated.code, 0) << migrated.err;
+  void take(const Arrived& arrived) {
+    NewEvent said;
+    said.type = "order.changed";
+    said.aggregate = Aggregate{"order", arrived.aggregate};
+    said.payload = arrived.bytes;
+    const InboxMessage message{"effects", "shop", arrived.id, content_hash(said)};
+    const auto taken = transaction(app_.handle(), [&] {
+      return inbox_.process(app_.handle(), message, [&] {
+        app_.must("INSERT INTO effects VALUES ('" + arrived.id + "')");
+      });
+    });
+    ASSERT_TRUE(taken) << describe(taken.error());
+    if (*taken == InboxResult::duplicate) ++duplicates_;
+  }
+  [[nodiscard]] std::size_t duplicates() const { return duplicates_; }
 
-  std::vector<Arrived> all;
-  KillRun run;
-  run.open_store = [&database] { return database.open_store(); };
-  run.arrived = [&] {
-    for (auto& message : session.take_all(name)) {
-      all.push_back({std::stoll(message.headers.at("postrider-seq")),
-                     message.headers.at("postrider-aggregate-id"), message.message_id,
-                     message.body});
-    }
-    return all;
-  };
-  run.progress = [&run] { return run.arrived().size(); };
-  expect_survival(shop, run);
-  session.delete_queue(name);
-  session.delete_exchange(name);
+ private:
+  LibpqConnection app_;
+  PostgresInbox inbox_;
+  std::size_t duplicates_ = 0;
+};
+
+TEST(RelayKill, F1_to_F4_at_50_random_moments_from_PostgreSQL_to_an_inbox_behind_RabbitMQ) {
+  if (lacks_servers()) return;
+  RelayLine line("kill-run");
+  const auto run = line.run();
+  expect_survival(line.shop(), run);
+
+  const auto& arrived = line.arrived();
+  Receiver receiver(line.database().conninfo());
+  for (const auto& one : arrived)
+    receiver.take(one);
+  EXPECT_GT(receiver.duplicates(), 0U) << "no kill made a repeat, so this run has proved nothing";
+  EXPECT_EQ(receiver.duplicates(), repeats_among(arrived));
+  EXPECT_EQ(line.count("effects"), run.events);
+  EXPECT_EQ(line.sql("SELECT count(DISTINCT message_id) FROM effects"), std::to_string(run.events));
 }
 
 }  // namespace

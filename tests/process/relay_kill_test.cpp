@@ -8,7 +8,7 @@
 
 #include <postrider/store/sqlite.hpp>
 
-#include "process/kill_run.hpp"
+#include "process/drain_run.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -42,7 +42,7 @@ TEST(RelayKill, F1_to_F4_at_50_random_moments_from_SQLite_to_a_file) {
   ASSERT_EQ(shop.run({"migrate"}).code, 0);
   SqliteOptions options;
   options.path = shop.path("app.db").string();
-  KillRun run;
+  DrainRun run;
   run.open_store = [options] { return make_sqlite_store(options); };
   run.arrived = [&shop] { return lines_of(shop); };
   run.progress = [&shop] { return std::filesystem::file_size(shop.path("events.jsonl")); };

@@ -134,10 +134,10 @@ void RabbitmqSession::unbind(const std::string& queue, const std::string& exchan
   expect_success("unbind " + queue);
 }
 
-std::vector<StoredMessage> RabbitmqSession::take_all(const std::string& queue) {
+std::vector<StoredMessage> RabbitmqSession::take(const std::string& queue, std::size_t most) {
   const auto state = state_of(state_);
   std::vector<StoredMessage> all;
-  for (;;) {
+  while (all.size() < most) {
     const auto reply = amqp_basic_get(state, channel, bytes_of(queue), 1);
     expect_success("give a message of " + queue);
     if (reply.reply.id != AMQP_BASIC_GET_OK_METHOD) return all;
@@ -150,6 +150,7 @@ std::vector<StoredMessage> RabbitmqSession::take_all(const std::string& queue) {
     amqp_destroy_message(&message);
     amqp_maybe_release_buffers(state);
   }
+  return all;
 }
 
 }  // namespace postrider::testing

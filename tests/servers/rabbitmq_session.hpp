@@ -3,6 +3,7 @@
 /// A plain connection to RabbitMQ with which tests prepare and look: it declares, binds, deletes
 /// and reads. It shares no code with the publisher that is tested.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -43,8 +44,10 @@ class RabbitmqSession {
   void bind(const std::string& queue, const std::string& exchange, const std::string& routing_key);
   void unbind(const std::string& queue, const std::string& exchange,
               const std::string& routing_key);
+  /// Takes what is in the queue, at most so many.
+  std::vector<StoredMessage> take(const std::string& queue, std::size_t most);
   /// Takes everything that is in the queue.
-  std::vector<StoredMessage> take_all(const std::string& queue);
+  std::vector<StoredMessage> take_all(const std::string& queue) { return take(queue, SIZE_MAX); }
 
  private:
   void expect_success(const std::string& what);

@@ -1,0 +1,75 @@
+#pragma once
+/// \file
+/// A line from a PostgreSQL database through relays to a RabbitMQ queue, for tests of what happens
+/// to relays on it.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/postgres_database.hpp"
+#include "process/drain_run.hpp"
+#include "servers/rabbitmq_session.hpp"
+
+namespace postrider::testing {
+
+/// True, with the reason told, when a server of a line is missing: leave the test.
+[[nodiscard]] bool lacks_servers();
+
+/// What is not as usual on a line.
+struct LineSettings {
+  std::string relay = std::string(relay_settings);  ///< [relay] of postrider.toml
+  std::string route;                                ///< lines of the route's table
+  std::string more;                                 ///< further tables
+  std::string broker_host = "127.0.0.1";
+  int broker_port = 0;         ///< 0: the broker itself; else a proxy's
+  int store_port = 0;          ///< 0: the database itself; else a proxy's
+  Postgres* server = nullptr;  ///< null: the shared one
+};
+
+/// Thread safety: one thread at a time.
+class RelayLine {
+ public:
+  /// `name` is that of the exchange and of the queue. Requires: `lacks_servers` is false.
+  explicit RelayLine(std::string name, const LineSettings& settings = {});
+  ~RelayLine();
+  RelayLine(const RelayLine&) = delete;
+  RelayLine& operator=(const RelayLine&) = delete;
+
+  [[nodiscard]] Workshop& shop() { return shop_; }
+  [[nodiscard]] const PostgresDatabase& database() const { return database_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Events on this line. Borrows it.
+  [[nodiscard]] DrainRun run();
+
+  /// Starts `postrider relay --loop`, with more words.
+  [[nodiscard]] std::unique_ptr<Running> start_relay(const std::vector<std::string>& words = {});
+  /// The first column of the first row, in a session of its own.
+  [[nodiscard]] std::string sql(const std::string& statement) const;
+  [[nodiscard]] std::int64_t count(const std::string& statement) const;
+
+  /// Takes what has arrived at the queue, and returns everything so far. While the broker is away
+  /// nothing arrives.
+  const std::vector<Arrived>& arrived();
+  /// Messages on the queue are taken by nobody else; a session lost with the broker is made anew.
+  [[nodiscard]] RabbitmqSession& session();
+
+ private:
+  void take(std::size_t most);
+
+  const std::string name_;
+  PostgresDatabase database_;
+  Workshop shop_;
+  std::optional<RabbitmqSession> session_;
+  std::vector<Arrived> arrived_;
+};
+
+/// How many lines of a relay's log tell of `kind`.
+[[nodiscard]] std::size_t count_of(const Running& relay, const std::string& kind);
+
+/// Waits until a relay has told of `kind` so many times; false when it does not come to that.
+[[nodiscard]] bool tells(const Running& relay, const std::string& kind, std::size_t times = 1);
+
+}  // namespace postrider::testing
