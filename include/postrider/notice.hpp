@@ -29,6 +29,8 @@ enum class NoticeKind : std::uint8_t {
   route_stopped,       ///< error: a dead letter under `on_failed = "stop"`
   lease_gained,        ///< info
   lease_lost,          ///< warning
+  crashes_suspected,   ///< warning: relays die one after the other; one event at a time from here
+  crashes_cleared,     ///< info: everything that was suspect is settled; full speed again
   store_failed,        ///< warning: one line per change of state
   store_recovered,     ///< info
 };
@@ -50,8 +52,9 @@ struct Notice {
   std::optional<int> attempts;
   std::optional<milliseconds> wait;  ///< until the next try
   std::optional<Partition> partition;
-  std::string code;    ///< safe reason code
-  std::string detail;  ///< safe text for people
+  std::optional<int> crashes;  ///< how often in a row owners of the partition have died
+  std::string code;            ///< safe reason code
+  std::string detail;          ///< safe text for people
 };
 
 }  // namespace postrider

@@ -17,6 +17,7 @@
 #include <postrider/delivery.hpp>
 #include <postrider/ids.hpp>
 #include <postrider/result.hpp>
+#include <postrider/store_values.hpp>
 
 namespace postrider {
 
@@ -46,6 +47,7 @@ struct PartitionState {
   Partition partition;
   std::string owner;
   std::optional<milliseconds> remaining;
+  Suspicion suspicion = {};
 };
 
 struct Status {

@@ -32,6 +32,9 @@ struct StoreTraits {
   std::int32_t partitions = 1;  ///< how many the schema has; 1 when there is one writer at a time
   bool durable = true;          ///< false only for the memory store
   bool concurrent_writers = false;  ///< a lower seq may commit after a higher one was read
+  /// An owner whose session has ended is overtaken at once; without this only when its lease has
+  /// run out.
+  bool notices_death = false;
 };
 
 /// The relay's view of a database.
@@ -58,11 +61,15 @@ class Store {
   /// Renews what `owner` holds and takes free or expired partitions until it holds `at_most`.
   ///
   /// Tokens strictly increase per partition, also over releases; a lease that ran out and that
-  /// nobody took goes on under its token. A partition that the owner holds
-  /// beyond `at_most` is kept. Cost: one statement or two, whatever the number of partitions.
+  /// nobody took goes on under its token. A partition that the owner holds beyond `at_most` is
+  /// kept. Taking one that its last owner has not released counts a crash on its row.
+  /// With `notices_death` a lease also ends with its owner's session. The owner may have lost only
+  /// its connection and still believe in the lease: the token fences it off.
+  /// Cost: one statement or two, whatever the number of partitions.
   virtual Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) = 0;
 
-  /// Gives leases back at once; those that are not ours any more are passed over.
+  /// Gives leases back at once, with their suspicion cleared; those that are not ours any more are
+  /// passed over.
   virtual Result<void> release(std::span<const Lease> leases, Deadline deadline) = 0;
 
   /// Reads the next events that are not routed yet, without the held ones: `held` reads those.

@@ -43,6 +43,22 @@ struct Lease {
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
+/// What is known of owners of a partition that died. A diagram stands in ARCHITECTURE.md under
+/// "Crash suspicion".
+struct Suspicion {
+  /// Takeovers from owners that had released nothing, since the last round that was settled whole.
+  int crashes = 0;
+  /// The event that is being sent, alone, while crashes are suspected; it stays when the owner
+  /// dies.
+  std::optional<Seq> probe_seq = std::nullopt;
+  friend bool operator==(const Suspicion&, const Suspicion&) = default;
+};
+
+struct PartitionSuspicion {
+  Partition partition;
+  Suspicion suspicion;
+};
+
 struct LeaseRequest {
   std::string owner;           ///< identity of this relay process: fresh for each start
   milliseconds lease_time{0};  ///< judged by the database's clock
@@ -55,6 +71,7 @@ struct GrantedLease {
   bool gained = false;          ///< by this call; false when it was renewed
   ReadMark mark;                ///< the partition's stored mark
   std::int64_t generation = 0;  ///< changes when an operator touched deliveries of the partition
+  Suspicion suspicion = {};     ///< with this takeover counted
 };
 
 struct ForeignLease {
@@ -191,14 +208,15 @@ struct SettleRequest {
   std::vector<RoutedEvent> routed;
   std::vector<NewDelivery> deliveries;
   std::vector<DeliveryUpdate> updates;
-  std::vector<DeliveryId> released;         ///< held rows whose events are routed by this settle
-  std::vector<std::string> stopped_routes;  ///< by a dead letter with `OnFailed::stop`
-  std::optional<ReadMark> mark;             ///< to be stored on the partitions of `leases`
+  std::vector<DeliveryId> released;            ///< held rows whose events are routed by this settle
+  std::vector<std::string> stopped_routes;     ///< by a dead letter with `OnFailed::stop`
+  std::optional<ReadMark> mark;                ///< to be stored on the partitions of `leases`
+  std::vector<PartitionSuspicion> suspicions;  ///< to be stored in place of what is there
   std::optional<Timestamp> now;
 
   [[nodiscard]] bool empty() const noexcept {
     return routed.empty() && deliveries.empty() && updates.empty() && released.empty() &&
-           stopped_routes.empty() && !mark;
+           stopped_routes.empty() && !mark && suspicions.empty();
   }
 };
 

@@ -90,6 +90,7 @@ Fields fields_of(const Notice& notice) {
   if (notice.partition) {
     fields.emplace_back("partition", std::int64_t{notice.partition->value()});
   }
+  add(fields, "crashes", notice.crashes);
   add(fields, "code", notice.code);
   add(fields, "detail", notice.detail);
   return fields;

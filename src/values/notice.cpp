@@ -26,6 +26,10 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "lease_gained";
     case NoticeKind::lease_lost:
       return "lease_lost";
+    case NoticeKind::crashes_suspected:
+      return "crashes_suspected";
+    case NoticeKind::crashes_cleared:
+      return "crashes_cleared";
     case NoticeKind::store_failed:
       return "store_failed";
     case NoticeKind::store_recovered:
@@ -55,6 +59,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::event_discarded:
     case NoticeKind::route_resumed:
     case NoticeKind::lease_gained:
+    case NoticeKind::crashes_cleared:
     case NoticeKind::store_recovered:
       return Severity::info;
     case NoticeKind::retry_scheduled:
@@ -62,6 +67,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::result_stale:
     case NoticeKind::route_paused:
     case NoticeKind::lease_lost:
+    case NoticeKind::crashes_suspected:
     case NoticeKind::store_failed:
       return Severity::warning;
     case NoticeKind::delivery_failed:

@@ -242,6 +242,166 @@ TEST_P(StoreConformance, A_lease_that_ran_out_is_not_told_as_foreign) {
   EXPECT_THAT(Claimant(*store_, clock_, "relay-2").lease(0).foreign, IsEmpty());
 }
 
+Suspicion suspicion_in(const LeaseGrant& grant) {
+  return grant.leases.empty() ? Suspicion{-1} : grant.leases.front().suspicion;
+}
+
+/// As an owner sees it that took over from `owners` that died one after the other.
+LeaseGrant taken_over_from(int owners, Store& store, ManualClock& clock) {
+  for (int i = 0; i < owners; ++i) {
+    Claimant(store, clock, "dead-" + std::to_string(i)).lease();
+    clock.advance(Claimant::lease_time + milliseconds(1));
+  }
+  return Claimant(store, clock, "relay").lease();
+}
+
+TEST_P(StoreConformance, F2_each_takeover_from_an_owner_that_released_nothing_counts_a_crash) {
+  EXPECT_EQ(suspicion_in(taken_over_from(0, *store_, clock_)), Suspicion{0});
+  clock_.advance(Claimant::lease_time + milliseconds(1));
+  EXPECT_EQ(suspicion_in(Claimant(*store_, clock_, "relay-2").lease()), Suspicion{1});
+  clock_.advance(Claimant::lease_time + milliseconds(1));
+
+  const auto grant = Claimant(*store_, clock_, "relay-3").lease();
+
+  ASSERT_THAT(grant.leases, SizeIs(partitions_of(*store_)));
+  for (const auto& granted : grant.leases)
+    EXPECT_EQ(granted.suspicion, Suspicion{2});
+}
+
+TEST_P(StoreConformance, A_renewal_counts_no_crash_and_shows_those_that_were_counted) {
+  taken_over_from(1, *store_, clock_);
+
+  EXPECT_EQ(suspicion_in(Claimant(*store_, clock_, "relay").lease()), Suspicion{1});
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_EQ(suspicion_in(Claimant(*store_, clock_, "relay").lease()), Suspicion{1});
+}
+
+TEST_P(StoreConformance, A_release_clears_the_suspicion) {
+  taken_over_from(2, *store_, clock_);
+  Claimant relay(*store_, clock_, "relay");
+  relay.lease();
+  relay.release();
+
+  EXPECT_EQ(suspicion_in(Claimant(*store_, clock_, "relay-2").lease()), Suspicion{0});
+}
+
+TEST_P(StoreConformance,
+       A_settled_suspicion_stands_in_place_of_the_old_one_and_outlives_its_owner) {
+  taken_over_from(1, *store_, clock_);
+  Claimant relay(*store_, clock_, "relay");
+  relay.lease();
+  auto request = relay.settle_request();
+  request.suspicions = {{Partition(0), {2, Seq(17)}}};
+  EXPECT_THAT(relay.settle(request).lost, IsEmpty());
+  EXPECT_EQ(suspicion_in(relay.lease()), (Suspicion{2, Seq(17)}));
+  clock_.advance(Claimant::lease_time + milliseconds(1));
+
+  Claimant next(*store_, clock_, "relay-2");
+  EXPECT_EQ(suspicion_in(next.lease()), (Suspicion{3, Seq(17)}));
+  request = next.settle_request();
+  request.suspicions = {{Partition(0), {}}};
+  next.settle(request);
+  EXPECT_EQ(suspicion_in(next.lease()), Suspicion{0});
+}
+
+TEST_P(StoreConformance, A_suspicion_is_stored_on_the_partitions_that_it_names) {
+  if (partitions_of(*store_) < 4) GTEST_SKIP() << "this store has too few partitions to share";
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  auto request = relay.settle_request();
+  request.suspicions = {{Partition(1), {3, Seq(5)}}, {Partition(3), {4, std::nullopt}}};
+  relay.settle(request);
+
+  const auto grant = relay.lease();
+
+  EXPECT_EQ(grant.leases.at(0).suspicion, Suspicion{0});
+  EXPECT_EQ(grant.leases.at(1).suspicion, (Suspicion{3, Seq(5)}));
+  EXPECT_EQ(grant.leases.at(2).suspicion, Suspicion{0});
+  EXPECT_EQ(grant.leases.at(3).suspicion, Suspicion{4});
+}
+
+TEST_P(StoreConformance, An_overtaken_owner_cannot_store_a_suspicion) {
+  Claimant first(*store_, clock_, "relay-1");
+  first.lease();
+  clock_.advance(Claimant::lease_time + milliseconds(1));
+  Claimant second(*store_, clock_, "relay-2");
+  second.lease();
+  auto request = first.settle_request();
+  request.suspicions = {{Partition(0), {9, Seq(1)}}};
+
+  EXPECT_THAT(first.settle(request).lost, SizeIs(partitions_of(*store_)));
+  EXPECT_EQ(suspicion_in(second.lease()), Suspicion{1});
+}
+
+TEST_P(StoreConformance, Status_shows_the_suspicion_of_each_partition) {
+  taken_over_from(1, *store_, clock_);
+  Claimant relay(*store_, clock_, "relay");
+  relay.lease();
+  auto request = relay.settle_request();
+  request.suspicions = {{Partition(0), {2, Seq(17)}}};
+  relay.settle(request);
+
+  const auto status = value_of(harness_->open_operations()->status(clock_.wall(), soon()));
+
+  EXPECT_EQ(status.partitions.at(0).suspicion, (Suspicion{2, Seq(17)}));
+}
+
+/// A lease of `claimant` that came within a real second or ten: a server does not notice the end
+/// of a session in no time.
+LeaseGrant lease_in_time(Claimant& claimant) {
+  const auto deadline = Deadline::after(seconds(10));
+  auto grant = claimant.lease();
+  while (grant.leases.empty() && !deadline.passed())
+    grant = claimant.lease();
+  return grant;
+}
+
+TEST_P(StoreConformance, An_owner_whose_session_ended_is_overtaken_although_its_lease_still_runs) {
+  auto dying = harness_->open_store();
+  const auto before = Claimant(*dying, clock_, "relay-1").lease();
+  dying.reset();
+  Claimant standby(*store_, clock_, "relay-2");
+
+  if (!store_->traits().notices_death) {
+    EXPECT_THAT(standby.lease().leases, IsEmpty());
+    return;
+  }
+  const auto grant = lease_in_time(standby);
+
+  ASSERT_THAT(grant.leases, SizeIs(partitions_of(*store_)));
+  EXPECT_GT(grant.leases[0].lease.token, before.leases.at(0).lease.token);
+  EXPECT_EQ(grant.leases[0].suspicion, Suspicion{1});
+  EXPECT_THAT(grant.foreign, IsEmpty());
+}
+
+TEST_P(StoreConformance, An_owner_that_lost_its_connection_and_is_overtaken_is_fenced_off) {
+  const auto other = harness_->open_store();
+  Claimant owner(*other, clock_, "relay-1");
+  owner.lease();
+  if (!harness_->lose_connections()) GTEST_SKIP() << "no connection can be taken away";
+  Claimant standby(*store_, clock_, "relay-2");
+
+  ASSERT_THAT(lease_in_time(standby).leases, SizeIs(partitions_of(*store_)));
+
+  auto request = owner.settle_request();
+  request.stopped_routes = {"out"};
+  EXPECT_THAT(value_of(other->settle(request, soon())).lost, SizeIs(partitions_of(*store_)));
+  EXPECT_THAT(owner.lease().leases, IsEmpty());
+}
+
+TEST_P(StoreConformance, An_owner_that_lost_its_connection_keeps_its_lease_when_it_is_back_first) {
+  const auto other = harness_->open_store();
+  Claimant owner(*other, clock_, "relay-1");
+  const auto before = owner.lease();
+  if (!harness_->lose_connections()) GTEST_SKIP() << "no connection can be taken away";
+
+  const auto after = owner.lease();
+
+  EXPECT_THAT(Claimant(*store_, clock_, "relay-2").lease().leases, IsEmpty());
+  EXPECT_EQ(after.leases.at(0).lease, before.leases.at(0).lease);
+  EXPECT_FALSE(after.leases.at(0).gained);
+}
+
 TEST_P(StoreConformance, Paused_routes_come_with_every_grant) {
   const auto operations = harness_->open_operations();
   const Operator ann{"ann", "maintenance"};

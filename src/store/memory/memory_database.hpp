@@ -38,6 +38,7 @@ struct PartitionRow {
   Timestamp leased_until;
   ReadMark mark;
   std::int64_t generation = 0;
+  Suspicion suspicion;
 };
 
 /// Requires: every function is called by one thread at a time; `MemoryDatabase` sees to that.

@@ -149,6 +149,7 @@ std::vector<PartitionState> partition_states(const Tables& tables, Timestamp now
       state.owner = row.owner;
       state.remaining = std::chrono::ceil<milliseconds>(row.leased_until - now);
     }
+    state.suspicion = row.suspicion;
     states.push_back(std::move(state));
   }
   return states;

@@ -250,6 +250,7 @@ void assert_leases(const SettleRequest& request) {
   POSTRIDER_ASSERT(std::all_of(request.routed.begin(), request.routed.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.deliveries.begin(), request.deliveries.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.updates.begin(), request.updates.end(), is_leased));
+  POSTRIDER_ASSERT(std::all_of(request.suspicions.begin(), request.suspicions.end(), is_leased));
 }
 
 /// One settle transaction, after its tokens were compared.
@@ -269,6 +270,8 @@ class Settling {
         tables_.partition(lease.partition).mark = *request_.mark;
       }
     }
+    for (const auto& [partition, suspicion] : request_.suspicions)
+      tables_.partition(partition).suspicion = suspicion;
     return std::move(result_);
   }
 
@@ -348,7 +351,9 @@ class MemoryStore final : public Store {
     const MutexLock lock(database_->mutex);
     for (const auto& lease : leases) {
       auto& row = database_->tables.partition(lease.partition);
-      if (holds(row, lease.token)) row.owner.clear();
+      if (!holds(row, lease.token)) continue;
+      row.owner.clear();
+      row.suspicion = {};
     }
     return {};
   }
@@ -397,12 +402,14 @@ Result<LeaseGrant> MemoryStore::lease(const LeaseRequest& request, Deadline /*de
       continue;
     }
     if (!renewed) {
+      if (!row.owner.empty()) ++row.suspicion.crashes;
       row.owner = request.owner;
       row.token = FencingToken(row.token.value() + 1);
       ++owned;
     }
     row.leased_until = now + request.lease_time;
-    grant.leases.push_back({{partition, row.token}, !renewed, row.mark, row.generation});
+    grant.leases.push_back(
+        {{partition, row.token}, !renewed, row.mark, row.generation, row.suspicion});
   }
   const auto& paused = tables.paused_routes();
   grant.paused_routes.assign(paused.begin(), paused.end());

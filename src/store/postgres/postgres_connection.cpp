@@ -117,6 +117,7 @@ PostgresConnection::~PostgresConnection() = default;
 void PostgresConnection::close() noexcept {
   connection_.reset();
   prepared_.clear();
+  locked_ = false;
 }
 
 Result<void> PostgresConnection::open(Deadline deadline) {
@@ -181,7 +182,24 @@ Result<void> PostgresConnection::prepare_session(Deadline deadline) {
   if (use_ == Use::relay) calls.push_back({"session_tune"});
   auto rows = exchange(calls, Syncs::after_each, deadline);
   if (!rows) return rows.error();
-  return adopt_session(rows->front());
+  if (auto adopted = adopt_session(rows->front()); !adopted) return adopted;
+  return lock_session(deadline);
+}
+
+Result<void> PostgresConnection::lock_session(Deadline deadline) {
+  if (!lock_key_ || locked_) return {};
+  Call call{"session_lock"};
+  call.parameters.small_integer(PQbackendPID(connection_.get())).small_integer(*lock_key_);
+  auto rows = exchange(std::vector<Call>{std::move(call)}, Syncs::after_each, deadline);
+  if (!rows) return rows.error();
+  locked_ = rows->front().boolean(0, 0);
+  return {};
+}
+
+Result<std::optional<std::int32_t>> PostgresConnection::session_lock(Deadline deadline) {
+  if (auto opened = open(deadline); !opened) return opened.error();
+  if (auto tried = lock_session(deadline); !tried) return tried.error();
+  return locked_ ? lock_key_ : std::nullopt;
 }
 
 Result<void> PostgresConnection::adopt_session(const Rows& session) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -57,6 +58,13 @@ class PostgresConnection {
 
   [[nodiscard]] const PostgresOptions& options() const noexcept { return options_; }
 
+  /// From now on every session takes the advisory lock `key`, which ends with it: others see at once
+  /// that it is gone.
+  void use_session_lock(std::int32_t key) { lock_key_ = key; }
+  /// The key, when the session of now holds the lock. None behind a pooler, whose sessions live
+  /// longer than ours, and while an earlier session of ours is not gone yet.
+  Result<std::optional<std::int32_t>> session_lock(Deadline deadline);
+
   /// Connects when there is no connection, or when the one there is was closed by the other side.
   Result<void> open(Deadline deadline);
   void close() noexcept;
@@ -90,6 +98,7 @@ class PostgresConnection {
   Result<void> connect(Deadline deadline);
   Result<void> prepare_session(Deadline deadline);
   Result<void> adopt_session(const Rows& session);
+  Result<void> lock_session(Deadline deadline);
   [[nodiscard]] bool closed_by_server();
   [[nodiscard]] bool in_transaction() const;
 
@@ -110,6 +119,8 @@ class PostgresConnection {
   std::set<std::string, std::less<>> prepared_;
   ServerIdentity identity_;
   SchemaNames names_;
+  std::optional<std::int32_t> lock_key_;
+  bool locked_ = false;
   std::string error_detail_;
 };
 

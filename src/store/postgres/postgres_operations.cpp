@@ -71,6 +71,7 @@ std::vector<PartitionState> read_partitions(const Rows& rows) {
       state.owner = rows.text(row, 2);
       state.remaining = until(*leased_until, now);
     }
+    state.suspicion = read_suspicion(rows, row, 4);
     partitions.push_back(std::move(state));
   }
   return partitions;

@@ -110,4 +110,10 @@ std::vector<Uuid> uuids_in(const Rows& rows, int column) {
   return ids;
 }
 
+Suspicion read_suspicion(const Rows& rows, int row, int first_column) {
+  Suspicion suspicion{rows.small_integer(row, first_column)};
+  if (const auto seq = rows.integer_if(row, first_column + 1)) suspicion.probe_seq = Seq(*seq);
+  return suspicion;
+}
+
 }  // namespace postrider::store::postgres

@@ -40,6 +40,9 @@ struct DeliveryColumns {
 /// Reads the delivery whose id stands in column 0.
 [[nodiscard]] DeliveryColumns read_delivery_columns(const Rows& rows, int row);
 
+/// The two columns from `first_column` on.
+[[nodiscard]] Suspicion read_suspicion(const Rows& rows, int row, int first_column);
+
 /// How long from `now` on, at least a millisecond while `at` lies ahead; never negative.
 [[nodiscard]] milliseconds until(Timestamp at, Timestamp now);
 

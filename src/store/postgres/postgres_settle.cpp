@@ -13,6 +13,11 @@
 namespace postrider::store::postgres {
 namespace {
 
+std::optional<std::int64_t> value_of(const std::optional<Seq>& seq) {
+  if (!seq) return std::nullopt;
+  return seq->value();
+}
+
 template <class Id>
 std::optional<Uuid> uuid_of(const std::optional<Id>& id) {
   if (!id) return std::nullopt;
@@ -75,6 +80,7 @@ class Settling {
           column(request_.released, [](const auto& id) { return id.value(); }));
     }
     if (!request_.stopped_routes.empty()) add_stopped_routes();
+    if (!request_.suspicions.empty()) add_suspicions();
     return request_.mark ? add_mark() : Result<void>();
   }
 
@@ -93,7 +99,7 @@ class Settling {
     parameters.small_integers(partitions());
     parameters.integers(
         column(request_.leases, [](const auto& lease) { return lease.token.value(); }));
-    parameters.boolean(request_.mark.has_value());
+    parameters.boolean(request_.mark.has_value() || !request_.suspicions.empty());
   }
 
   void add_deliveries() {
@@ -147,6 +153,17 @@ class Settling {
     auto& parameters = calls_.back().parameters;
     parameters.texts(request_.stopped_routes).text("stopped").text("postrider");
     parameters.text("a dead letter on a route with on_failed = stop").time_if(request_.now);
+  }
+
+  void add_suspicions() {
+    const auto& rows = request_.suspicions;
+    add("partitions_set_suspicion");
+    auto& parameters = calls_.back().parameters;
+    parameters.small_integers(column(rows, [](const auto& row) { return row.partition.value(); }));
+    parameters.small_integers(
+        column(rows, [](const auto& row) { return std::int32_t{row.suspicion.crashes}; }));
+    parameters.optional_integers(
+        column(rows, [](const auto& row) { return value_of(row.suspicion.probe_seq); }));
   }
 
   Result<void> add_mark() {
@@ -228,6 +245,7 @@ void assert_leases(const SettleRequest& request) {
   POSTRIDER_ASSERT(std::all_of(request.routed.begin(), request.routed.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.deliveries.begin(), request.deliveries.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.updates.begin(), request.updates.end(), is_leased));
+  POSTRIDER_ASSERT(std::all_of(request.suspicions.begin(), request.suspicions.end(), is_leased));
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ LeaseGrant read_grant(const Rows& rows, const std::string& owner) {
       grant.leases.push_back({{partition, FencingToken(rows.integer(row, 3))},
                               rows.boolean(row, 9),
                               mark_at(rows, row),
-                              rows.integer(row, 8)});
+                              rows.integer(row, 8),
+                              read_suspicion(rows, row, 10)});
     } else if (*leased_until > now && rows.text(row, 2) != owner) {
       grant.foreign.push_back(
           {partition, std::string(rows.text(row, 2)), until(*leased_until, now)});
@@ -59,10 +60,12 @@ LeaseGrant read_grant(const Rows& rows, const std::string& owner) {
 class PostgresStore final : public Store {
  public:
   explicit PostgresStore(PostgresOptions options)
-      : connection_(std::move(options), Use::relay), random_(system_random()) {}
+      : connection_(std::move(options), Use::relay), random_(system_random()) {
+    connection_.use_session_lock(static_cast<std::int32_t>(random_->next()));
+  }
 
   StoreTraits traits() const override {
-    return {"postgres", connection_.options().partitions, true, true};
+    return {"postgres", connection_.options().partitions, true, true, true};
   }
 
   Result<void> check_schema(Deadline deadline) override {
@@ -83,11 +86,18 @@ class PostgresStore final : public Store {
   }
 
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
+    const auto lock = connection_.session_lock(deadline);
+    if (!lock) return lock.error();
     Call call{"partitions_lease"};
     const auto most = static_cast<std::size_t>(connection_.options().partitions);
     call.parameters.time_if(request.now).text(request.owner);
     call.parameters.integer(request.lease_time.count());
     call.parameters.small_integer(static_cast<std::int32_t>(std::min(request.at_most, most)));
+    if (*lock) {
+      call.parameters.small_integer(**lock);
+    } else {
+      call.parameters.null();
+    }
     const auto results =
         connection_.write(std::vector<Call>{std::move(call), {"routes_list"}}, deadline);
     if (!results) return results.error();

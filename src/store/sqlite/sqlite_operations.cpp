@@ -71,6 +71,7 @@ PartitionState read_partition(const SqliteQuery& row, Timestamp now) {
     state.owner = row.text(1);
     state.remaining = until(*leased_until, now);
   }
+  state.suspicion = read_suspicion(row);
   return state;
 }
 

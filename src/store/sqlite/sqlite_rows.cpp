@@ -170,4 +170,10 @@ Result<void> bind_event(SqliteQuery& row, const NewEvent& event, const EventId& 
   return {};
 }
 
+Suspicion read_suspicion(const SqliteQuery& row) {
+  Suspicion suspicion{static_cast<int>(row.integer(6))};
+  if (const auto seq = row.optional_integer(7)) suspicion.probe_seq = Seq(*seq);
+  return suspicion;
+}
+
 }  // namespace postrider::store::sqlite

@@ -47,4 +47,7 @@ struct ReadDelivery {
 /// that cannot be written.
 Result<void> bind_event(SqliteQuery& row, const NewEvent& event, const EventId& id);
 
+/// From a row of partitions_list.
+[[nodiscard]] Suspicion read_suspicion(const SqliteQuery& row);
+
 }  // namespace postrider::store::sqlite

@@ -55,7 +55,8 @@ class Settling {
     if (!result_.lost.empty()) return std::move(result_);
     for (const auto step :
          {&Settling::set_routed, &Settling::store_deliveries, &Settling::update_deliveries,
-          &Settling::release_held, &Settling::stop_routes, &Settling::store_mark}) {
+          &Settling::release_held, &Settling::stop_routes, &Settling::store_mark,
+          &Settling::set_suspicions}) {
       if (auto done = (this->*step)(); !done) return done.error();
     }
     return std::move(result_);
@@ -195,6 +196,17 @@ class Settling {
       auto row = connection_.query(statements::partitions_store_mark);
       row.bind(":partition", std::int64_t{lease.partition.value()});
       row.bind(":mark", request_.mark->text());
+      if (auto done = row.run(); !done) return done;
+    }
+    return {};
+  }
+
+  Result<void> set_suspicions() {
+    for (const auto& [partition, suspicion] : request_.suspicions) {
+      auto row = connection_.query(statements::partitions_set_suspicion);
+      row.bind(":partition", std::int64_t{partition.value()});
+      row.bind(":crashes", std::int64_t{suspicion.crashes});
+      if (suspicion.probe_seq) row.bind(":probe_seq", suspicion.probe_seq->value());
       if (auto done = row.run(); !done) return done;
     }
     return {};

@@ -199,7 +199,8 @@ Result<LeaseGrant> SqliteStore::read_grant(const LeaseRequest& request, Timestam
       grant.leases.push_back({{partition, FencingToken(rows.integer(2))},
                               gained,
                               ReadMark(rows.text(4)),
-                              rows.integer(5)});
+                              rows.integer(5),
+                              read_suspicion(rows)});
     } else {
       grant.foreign.push_back({partition, rows.text(1), until(*until_time, now)});
     }
@@ -312,6 +313,7 @@ void SqliteStore::assert_leases(const SettleRequest& request) {
   POSTRIDER_ASSERT(std::all_of(request.routed.begin(), request.routed.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.deliveries.begin(), request.deliveries.end(), is_leased));
   POSTRIDER_ASSERT(std::all_of(request.updates.begin(), request.updates.end(), is_leased));
+  POSTRIDER_ASSERT(std::all_of(request.suspicions.begin(), request.suspicions.end(), is_leased));
 }
 
 }  // namespace

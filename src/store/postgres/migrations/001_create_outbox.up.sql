@@ -267,10 +267,15 @@ CREATE TABLE {schema}{prefix}outbox_partitions (
   in_flight text,
   server_identity text,
   generation bigint NOT NULL DEFAULT 0,
+  crashes integer NOT NULL DEFAULT 0,
+  probe_seq bigint,
+  session_lock integer,
   CONSTRAINT {prefix}outbox_partitions_pkey PRIMARY KEY (partition),
   CONSTRAINT partition_is_not_negative CHECK (partition >= 0),
   CONSTRAINT owner_and_end_of_lease_come_together CHECK (
     (owner IS NULL) = (leased_until IS NULL)),
+  CONSTRAINT crashes_are_counted_from_0 CHECK (crashes >= 0),
+  CONSTRAINT session_lock_is_an_owners CHECK (session_lock IS NULL OR owner IS NOT NULL),
   CONSTRAINT a_mark_is_whole CHECK (
     (position IS NULL) = (in_flight IS NULL)
     AND (position IS NULL) = (server_identity IS NULL))

@@ -37,6 +37,17 @@ SELECT
     WHERE s.name = 'client_connection_check_interval'
   );
 
+-- name: session_lock
+-- Takes the advisory lock $2 for the rest of the session, if it is free and if the session is our
+-- own: a pooler stands between us and the server when $1, the process that the client was told of,
+-- is not the one that runs this. No table.
+-- Only here: SQLite has no sessions on a server.
+SELECT
+  CASE
+    WHEN pg_backend_pid() = $1::integer THEN pg_try_advisory_lock(1349743990, $2::integer)
+    ELSE false
+  END AS locked;
+
 -- name: session_limits
 -- How long this transaction waits for a lock and for a statement, in milliseconds. No table.
 -- Only here: SQLite sets this on the connection, not by SQL.

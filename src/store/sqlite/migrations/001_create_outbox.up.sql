@@ -218,6 +218,9 @@ CREATE TABLE {prefix}outbox_partitions (
   leased_until TEXT,
   mark TEXT NOT NULL DEFAULT '',
   generation INTEGER NOT NULL DEFAULT 0,
+  crashes INTEGER NOT NULL DEFAULT 0
+    CONSTRAINT crashes_are_counted_from_0 CHECK (crashes >= 0),
+  probe_seq INTEGER,
   CONSTRAINT owner_and_end_of_lease_come_together CHECK (
     (owner IS NULL) = (leased_until IS NULL))
 ) STRICT;
