@@ -15,11 +15,11 @@ build: ## Build the release: build/release/bin/postrider (the default)
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET)
 
-demo: ## Install what is needed, build, and show an event on its way
+demo: ## Install what is needed, build, and show two services, a relay between them, and faults
 	scripts/install-deps run build
 	cmake --preset $(PRESET)
-	cmake --build --preset $(PRESET) --target postrider
-	POSTRIDER_BIN=build/$(PRESET)/bin/postrider scripts/demo
+	cmake --build --preset $(PRESET) --target postrider example_demo
+	build/$(PRESET)/examples/demo
 
 test: ## Install what is needed, build, and run the tests; T=unit,cli for some labels only
 	scripts/install-deps run build test

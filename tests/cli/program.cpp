@@ -90,6 +90,10 @@ bool Running::says(const std::string& text) const {
   return eventually([&] { return err().find(text) != std::string::npos; });
 }
 
+bool Running::prints(const std::string& text) const {
+  return eventually([&] { return content(streams_ / "out").find(text) != std::string::npos; });
+}
+
 bool Running::ended() {
   if (pid_ < 0) return true;
   if (::waitpid(pid_, &status_, WNOHANG) != pid_) return false;

@@ -36,6 +36,8 @@ class Running {
   [[nodiscard]] std::string err() const;
   /// Waits until standard error holds `text`; false when it does not come to that.
   [[nodiscard]] bool says(const std::string& text) const;
+  /// The same of standard output.
+  [[nodiscard]] bool prints(const std::string& text) const;
   /// Waits for the end.
   Finished finish();
 
