@@ -40,6 +40,14 @@ class Demo : public ::testing::Test {
     words.insert(words.begin(), example("demo"));
     return shop_.run_program(words);
   }
+  [[nodiscard]] Finished interrupt_by(int number) {
+    Running demo(shop_.path(""), {example("demo")}, shop_.variables, {},
+                 shop_.path(".run-interrupted-" + std::to_string(++interruptions_)));
+    // One service runs by then, and the other one starts.
+    EXPECT_TRUE(demo.prints("3. The delivery service starts"));
+    demo.signal(number);
+    return demo.finish();
+  }
   void expect_nothing_is_left() const {
     EXPECT_TRUE(std::filesystem::is_empty(temporary_));
     EXPECT_THAT(processes_that_name(temporary_), IsEmpty());
@@ -47,6 +55,7 @@ class Demo : public ::testing::Test {
 
   Workshop shop_;
   const std::filesystem::path temporary_ = shop_.path("tmp");
+  int interruptions_ = 0;
 };
 
 TEST_F(Demo, ends_by_itself_with_every_promise_kept_and_reads_as_its_golden_transcript) {
@@ -67,12 +76,12 @@ TEST_F(Demo, tells_of_a_broken_promise_in_words_and_by_its_exit_code) {
 
 TEST_F(Demo, leaves_neither_process_nor_folder_when_it_is_interrupted) {
   for (const int number : {SIGINT, SIGTERM}) {
-    Running demo(shop_.path(""), {example("demo")}, shop_.variables, {},
-                 shop_.path(".run-" + std::to_string(number)));
-    // Both services run by then.
-    ASSERT_TRUE(demo.prints("3. The delivery service starts"));
-    demo.signal(number);
-    EXPECT_EQ(demo.finish().code, 130);
+    // On a busy machine the demo may end before the signal has come.
+    auto demo = interrupt_by(number);
+    for (int tries = 1; demo.code == 0 && tries < 10; ++tries)
+      demo = interrupt_by(number);
+    EXPECT_EQ(demo.code, 130);
+    EXPECT_THAT(demo.err, HasSubstr("interrupted"));
     expect_nothing_is_left();
   }
 }

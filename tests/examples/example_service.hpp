@@ -2,6 +2,8 @@
 /// \file
 /// A built example as a process, for tests.
 
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
