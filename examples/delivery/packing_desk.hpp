@@ -3,6 +3,7 @@
 /// What the delivery service does about an order: it packs one parcel, readies it when the order is
 /// paid, and hands it over. Packing twice would cost money, so an inbox stands in front.
 
+#include <cstdint>
 #include <string>
 
 #include <postrider/event.hpp>
@@ -27,13 +28,17 @@ class PackingDesk {
   /// committed: acknowledge.
   ///
   /// Errors: `reject` when this event can never be taken: it is malformed, or its order is unknown
-  ///   here. `retry` when the database is busy. Nothing is written then.
+  ///   here. `retry` when the database is busy or its disk full. Nothing is written then.
   postrider::Result<postrider::InboxResult> receive(const postrider::Event& event);
 
  private:
   postrider::Result<postrider::InboxResult> process(const postrider::Event& event);
+  postrider::Result<postrider::InboxResult> process_by_luck(const postrider::Event& event);
+  void note_arrival(const postrider::Event& event, postrider::InboxResult result);
   postrider::Result<void> act_on(const postrider::Event& event);
-  postrider::Result<void> move_parcel(std::int64_t order_id, const std::string& status);
+  postrider::Result<void> pack(const postrider::Event& event);
+  template <class OrderEvent>
+  postrider::Result<void> move_parcel(const postrider::Event& event, const std::string& status);
 
   Database database_;
   Trust trust_;

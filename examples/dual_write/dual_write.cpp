@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <stdexcept>
 
 #include <postrider/sqlite.hpp>
 
@@ -33,9 +34,12 @@ class Broker {
 
 constexpr auto order_placed = R"({"orderId":1,"totalCents":2500})";
 
+/// What happens at a moment that matters.
+using Incident = std::function<void()>;
+const Incident nothing = [] {};
+
 // [commit-then-send]
-bool commit_then_send(
-    Database& database, const Broker& broker, const std::function<void()>& between = [] {}) {
+bool commit_then_send(Database& database, const Broker& broker, const Incident& between = nothing) {
   insert_order(database);  // is committed
   between();
   return broker.publish(order_placed);
@@ -44,14 +48,12 @@ bool commit_then_send(
 
 // [send-then-commit]
 bool send_then_commit(Database& database, const Broker& broker) {
-  return postrider::transaction(database.handle(),
-                                [&] {
-                                  insert_order(database);
-                                  insert_line_that_breaks_the_commit(database);
-                                  if (!broker.publish(order_placed))
-                                    throw std::runtime_error("down");
-                                })
-      .ok();
+  const auto committed = postrider::transaction(database.handle(), [&] {
+    insert_order(database);
+    insert_line_that_breaks_the_commit(database);
+    if (!broker.publish(order_placed)) throw std::runtime_error("the broker is down");
+  });
+  return committed.ok();
 }
 // [send-then-commit]
 

@@ -22,9 +22,12 @@ using examples::ShopScene;
 using postrider::EventId;
 using postrider::Result;
 
+/// What happens at a moment that matters.
+using Incident = std::function<void()>;
+const Incident nothing = [] {};
+
 // [place-order]
-Result<EventId> place_order(
-    Database& database, const std::function<void()>& before_commit = [] {}) {
+Result<EventId> place_order(Database& database, const Incident& before_commit = nothing) {
   const postrider::SqliteOutbox outbox;
   return postrider::transaction(database.handle(), [&]() -> Result<EventId> {
     insert_order(database);
