@@ -28,7 +28,6 @@ postrider::RouteBinding route_to_delivery(const RelayPass& pass) {
 
 }  // namespace
 
-// [embedded-relay]
 postrider::PassReport run_relay_once(const RelayPass& pass) {
   std::vector<postrider::RouteBinding> routes;
   routes.push_back(route_to_delivery(pass));
@@ -38,6 +37,5 @@ postrider::PassReport run_relay_once(const RelayPass& pass) {
                          postrider::RelayOptions{}, postrider::system_clock(), *random, observer);
   return value_or_throw(relay.run_once());
 }
-// [embedded-relay]
 
 }  // namespace examples::demo
