@@ -6,35 +6,49 @@
 # A parent project links our static libraries and with them the targets below, from a directory
 # that would not see them otherwise.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+include(LinkedLibraries)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 set(postrider_missing "")
 
-# postrider_dependency(<name> <target>)
+# postrider_linked_dependency(<name>)
 #
-# Makes postrider_dep_<name> stand for <target>. When there is no such target it is noted as
-# missing and reported with all the others.
+# A library that programs with our archives link: see LinkedLibraries.cmake. When it is not there it
+# is noted as missing and reported with all the others.
 #
-#   find_package(fmt QUIET)
-#   postrider_dependency(fmt fmt::fmt)
+#   postrider_linked_dependency(fmt)
+function(postrider_linked_dependency name)
+  postrider_find_linked_library(${name})
+  if(NOT TARGET postrider_dep_${name})
+    set(postrider_missing ${postrider_missing} ${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# postrider_dependency(<name> <target> [HEADER_ONLY])
+#
+# Makes postrider_dep_<name> stand for <target>. A HEADER_ONLY library is compiled into our archives,
+# and whoever links them does not need it.
+#
+#   find_package(spdlog QUIET)
+#   postrider_dependency(spdlog spdlog::spdlog)
 function(postrider_dependency name target)
   if(TARGET ${target})
-    # Imported, so that its headers are system headers and our warnings do not apply to them.
     add_library(postrider_dep_${name} INTERFACE IMPORTED GLOBAL)
     target_link_libraries(postrider_dep_${name} INTERFACE ${target})
+    set_property(TARGET postrider_dep_${name} PROPERTY POSTRIDER_HEADER_ONLY "${ARGN}")
   else()
     set(postrider_missing ${postrider_missing} ${name} PARENT_SCOPE)
   endif()
 endfunction()
 
-# postrider_backend_option(<NAME> <dependency> <pkg-config module>)
+# postrider_backend_option(<NAME> <linked library>)
 #
 # Declares POSTRIDER_WITH_<NAME> = AUTO|ON|OFF and sets POSTRIDER_HAS_<NAME> to what came of it.
 # AUTO builds the backend when its client library is there; ON makes a missing library an error.
 #
-#   postrider_backend_option(SQLITE sqlite3 sqlite3)
-function(postrider_backend_option name dependency module)
+#   postrider_backend_option(SQLITE sqlite3)
+function(postrider_backend_option name dependency)
   set(POSTRIDER_WITH_${name} AUTO CACHE STRING "Build the backend: AUTO, ON or OFF")
   set_property(CACHE POSTRIDER_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
   set(wanted "${POSTRIDER_WITH_${name}}")
@@ -44,9 +58,8 @@ function(postrider_backend_option name dependency module)
 
   set(has OFF)
   if(NOT wanted STREQUAL "OFF")
-    pkg_check_modules(POSTRIDER_${name} QUIET IMPORTED_TARGET GLOBAL ${module})
-    if(POSTRIDER_${name}_FOUND)
-      postrider_dependency(${dependency} PkgConfig::POSTRIDER_${name})
+    postrider_find_linked_library(${dependency})
+    if(TARGET postrider_dep_${dependency})
       set(has ON)
     elseif(wanted STREQUAL "ON")
       list(APPEND postrider_missing ${dependency})
@@ -56,22 +69,20 @@ function(postrider_backend_option name dependency module)
   set(postrider_missing ${postrider_missing} PARENT_SCOPE)
 endfunction()
 
-postrider_backend_option(POSTGRES libpq libpq)
-postrider_backend_option(SQLITE sqlite3 sqlite3)
-postrider_backend_option(RABBITMQ rabbitmq librabbitmq)
+postrider_backend_option(POSTGRES libpq)
+postrider_backend_option(SQLITE sqlite3)
+postrider_backend_option(RABBITMQ rabbitmq)
 
-find_package(fmt QUIET)
-postrider_dependency(fmt fmt::fmt)
+postrider_linked_dependency(fmt)
+postrider_linked_dependency(openssl)
 find_package(nlohmann_json QUIET)
-postrider_dependency(json nlohmann_json::nlohmann_json)
+postrider_dependency(json nlohmann_json::nlohmann_json HEADER_ONLY)
 find_package(CLI11 QUIET)
-postrider_dependency(cli11 CLI11::CLI11)
+postrider_dependency(cli11 CLI11::CLI11 HEADER_ONLY)
 find_package(spdlog QUIET)
 postrider_dependency(spdlog spdlog::spdlog)
-find_package(OpenSSL QUIET)
-postrider_dependency(openssl OpenSSL::SSL)
 find_package(Boost 1.81 QUIET)
-postrider_dependency(boost Boost::headers)
+postrider_dependency(boost Boost::headers HEADER_ONLY)
 
 # From pkg-config, because its flags say whether the library is header-only or shared (Debian's is
 # shared); two translation units that disagree on this do not link, or worse, do.

@@ -19,6 +19,23 @@ function(postrider_resolve_targets out)
   set(${out} ${resolved} PARENT_SCOPE)
 endfunction()
 
+# Splits targets into those that a program with our archives links too, and libraries that were
+# compiled into these archives and are not to be found again on the machine of an application.
+function(postrider_split_header_only out_linked out_header_only)
+  set(linked "")
+  set(header_only "")
+  foreach(target IN LISTS ARGN)
+    get_target_property(is_header_only ${target} POSTRIDER_HEADER_ONLY)
+    if(is_header_only)
+      list(APPEND header_only ${target})
+    else()
+      list(APPEND linked ${target})
+    endif()
+  endforeach()
+  set(${out_linked} ${linked} PARENT_SCOPE)
+  set(${out_header_only} ${header_only} PARENT_SCOPE)
+endfunction()
+
 # Parses the keywords of the functions below into arg_<KEYWORD> and refuses anything else, as an
 # ignored argument is a source file that is silently not built.
 macro(postrider_parse function one_value multi_value)
@@ -74,7 +91,13 @@ function(postrider_library name)
 
   postrider_resolve_targets(public_targets ${arg_DEPENDS})
   postrider_resolve_targets(private_targets ${arg_PRIVATE_DEPENDS})
+  postrider_split_header_only(private_targets header_only ${private_targets})
   target_link_libraries(${target} PUBLIC ${public_targets} PRIVATE ${private_targets})
+  if(header_only)
+    target_link_libraries(${target} PRIVATE "$<BUILD_INTERFACE:${header_only}>")
+  endif()
+  # For Package.cmake, which tells applications what to link.
+  set_property(TARGET ${target} PROPERTY POSTRIDER_LINKS ${public_targets} ${private_targets})
 endfunction()
 
 # postrider_executable(<name> SOURCES <file>... [DEPENDS <target>...])
@@ -90,9 +113,8 @@ function(postrider_executable name)
   postrider_resolve_targets(targets ${arg_DEPENDS})
   target_link_libraries(${name} PRIVATE ${targets})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
-  if(PROJECT_IS_TOP_LEVEL)
-    include(GNUInstallDirs)
-    install(TARGETS ${name} RUNTIME)
+  if(POSTRIDER_INSTALL)
+    install(TARGETS ${name} RUNTIME COMPONENT runtime)
   endif()
 endfunction()
 

@@ -17,7 +17,7 @@ constexpr std::string_view source_dir = POSTRIDER_TEST_SOURCE_DIR "/";
 constexpr std::string_view region_mark = "<!-- region ";
 constexpr std::string_view transcript_mark = "<!-- part of ";
 /// Commands (bash) and tables of a reader's own (sql) are in no file of ours.
-const std::vector<std::string> languages = {"cpp", "python", "sh"};
+const std::vector<std::string> languages = {"cpp", "cmake", "python", "sh"};
 
 std::string read_file(const std::string& path) {
   std::ifstream file(std::string(source_dir) + path);

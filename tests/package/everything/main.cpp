@@ -1,0 +1,59 @@
+// Calls one function of each component, so that its archives and what these need must be linked. A
+// macro WITH_<component> says that the installation has it.
+
+#include <iostream>
+#include <memory>
+
+#include <postrider/clock.hpp>
+#include <postrider/event.hpp>
+#include <postrider/publisher/amqp.hpp>
+#include <postrider/publisher/file.hpp>
+#include <postrider/relay.hpp>
+#include <postrider/store/postgres.hpp>
+#include <postrider/store/sqlite.hpp>
+#include <postrider/testing/memory_publisher.hpp>
+#include <postrider/testing/memory_store.hpp>
+
+#if !defined(WITH_outbox) || !defined(WITH_relay) || !defined(WITH_file) || !defined(WITH_memory)
+#error "a component that every installation has is missing"
+#endif
+
+namespace {
+
+class SilentObserver final : public postrider::Observer {
+ public:
+  void notice(const postrider::Notice& /*notice*/) override {}
+};
+
+int passes_of_an_empty_store() {
+  namespace kit = postrider::testing;
+  postrider::Route route;
+  route.name = "out";
+  std::vector<postrider::RouteBinding> routes;
+  routes.push_back({route, kit::make_memory_publisher(std::make_shared<kit::Journal>())});
+  const auto random = postrider::system_random();
+  SilentObserver observer;
+  postrider::Relay relay(kit::make_memory_store(kit::make_memory_database()), std::move(routes), {},
+                         postrider::system_clock(), *random, observer);
+  return relay.run_once().ok() ? 1 : 0;
+}
+
+}  // namespace
+
+int main() {
+  int made = passes_of_an_empty_store();
+  made += postrider::make_file_publisher({}) != nullptr ? 1 : 0;
+#ifdef WITH_sqlite
+  made += postrider::make_sqlite_store({}) != nullptr ? 1 : 0;
+#endif
+#ifdef WITH_postgres
+  made += postrider::make_postgres_store({}) != nullptr ? 1 : 0;
+#endif
+#ifdef WITH_amqp
+  postrider::AmqpOptions amqp;
+  amqp.url = "amqp://127.0.0.1:1";
+  made += postrider::make_amqp_publisher(amqp) != nullptr ? 1 : 0;
+#endif
+  std::cout << made << " parts\n";
+  return made >= 2 ? 0 : 1;
+}
