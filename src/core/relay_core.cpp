@@ -41,6 +41,7 @@ void RelayCore::on(input::Begin& begin) {
   error_.reset();
   report_ = {};
   settle_failures_ = 0;
+  round_until_.reset();
   wants_ = {true, wants_.held, true, true};
   claim_at_ = now_;
   due_at_ = now_;
@@ -57,10 +58,14 @@ void RelayCore::on(input::Leased& leased) {
   POSTRIDER_ASSERT(call_ == StoreCall::lease);
   call_ = StoreCall::none;
   lease_until_ = leased.asked_at + options_.lease_time;
-  renew_at_ = leased.asked_at + options_.lease_renewal;
   take_leases(leased.grant);
   report_.foreign = leased.grant.foreign;
   foreign_partitions_ = !leased.grant.foreign.empty();
+  // What others own may become free at any time.
+  const auto pause = foreign_partitions_ || holdings_.empty()
+                         ? std::min(options_.sleep, options_.lease_renewal)
+                         : options_.lease_renewal;
+  renew_at_ = leased.asked_at + pause;
   const auto& paused = leased.grant.paused_routes;
   for (auto& state : routes_) {
     const bool by_person =
@@ -84,6 +89,7 @@ bool RelayCore::is_being_stopped(const std::string& route) const {
 void RelayCore::take_leases(const LeaseGrant& grant) {
   std::vector<Partition> missing = partitions();
   std::vector<Partition> gained;
+  int crashes = 0;
   for (const auto& granted : grant.leases) {
     const auto partition = granted.lease.partition;
     std::erase(missing, partition);
@@ -93,26 +99,34 @@ void RelayCore::take_leases(const LeaseGrant& grant) {
       if (held != holdings_.end()) drop_partition(partition);
       gain_partition(granted);
       gained.push_back(partition);
+      crashes = std::max(crashes, granted.suspicion.crashes);
     } else if (held->second.generation != granted.generation) {
       held->second.generation = granted.generation;
       forget_rows_not_in_flight(partition);
       wants_.due = !stopping_;
     }
+    take_suspicion(granted, !same);
   }
   for (const auto partition : missing)
     drop_partition(partition);
-  tell_of_partitions(NoticeKind::lease_gained, gained);
+  tell_of_partitions(NoticeKind::lease_gained, gained, crashes);
   tell_of_partitions(NoticeKind::lease_lost, missing);
+  tell_of_suspicion();
 }
 
 // One notice for all of them: a relay that starts may gain hundreds.
-void RelayCore::tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions) {
+void RelayCore::tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions,
+                                   int crashes) {
   if (partitions.empty()) return;
   Notice notice;
   notice.kind = kind;
   if (partitions.size() == 1) notice.partition = partitions.front();
   notice.detail =
       std::to_string(partitions.size()) + (partitions.size() == 1 ? " partition" : " partitions");
+  if (crashes > 0) {
+    notice.crashes = crashes;
+    notice.detail += " of an owner that did not release";
+  }
   notify(std::move(notice));
 }
 
@@ -172,6 +186,7 @@ void RelayCore::on(input::Settled& settled) {
     for (const auto partition : settled.result.lost)
       drop_partition(partition);
     tell_of_partitions(NoticeKind::lease_lost, settled.result.lost);
+    tell_of_suspicion();
     wants_.lease = true;
     return;
   }
@@ -189,6 +204,8 @@ void RelayCore::on_committed(const SettleDraft& draft, const SettleResult& resul
     reading_.on_stored(*draft.mark);
     mark_stored_at_ = now_;
   }
+  crash_watch_.on_stored(draft.suspicions);
+  tell_of_suspicion();
   for (const auto& id : result.stale_deliveries) {
     Notice notice;
     notice.kind = NoticeKind::result_stale;

@@ -35,6 +35,7 @@
 #include <postrider/route.hpp>
 
 #include "core/circuit.hpp"
+#include "core/crash_watch.hpp"
 #include "core/reading.hpp"
 #include "core/relay_steps.hpp"
 #include "core/route_queue.hpp"
@@ -91,6 +92,7 @@ class RelayCore {
   struct RowInstead {
     std::optional<Outcome> outcome;  // it cannot be sent, or its result did not come in time
     milliseconds delay{0};           // it is not to be sent before this time has passed
+    bool kills_relays = false;       // it is not to be sent any more
   };
 
   // One delivery in memory.
@@ -156,7 +158,8 @@ class RelayCore {
   void on(input::PublisherFailed& failed);
   void take_leases(const LeaseGrant& grant);
   void gain_partition(const GrantedLease& granted);
-  void tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions);
+  void tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions,
+                          int crashes = 0);
   void on_committed(const SettleDraft& draft, const SettleResult& result);
   [[nodiscard]] bool is_being_stopped(const std::string& route) const;
   void note_next_due(milliseconds wait);
@@ -210,6 +213,19 @@ class RelayCore {
   [[nodiscard]] const std::vector<milliseconds>& retry_delays(const Item& item) const;
   [[nodiscard]] OnFailed on_failed(const Item& item) const;
 
+  // --- relay_core_crashes.cpp: after owners that died
+  void take_suspicion(const GrantedLease& granted, bool gained);
+  void tell_of_suspicion();
+  void submit_alone();
+  void store_all_instead();
+  [[nodiscard]] std::optional<ItemId> next_alone();
+  [[nodiscard]] bool may_go_alone(ItemId id) const;
+  [[nodiscard]] bool anything_in_flight() const;
+  [[nodiscard]] bool is_looking() const;
+  void follow_round();
+  void quarantine(ItemId id);
+  [[nodiscard]] static bool kills_relays(const Item& item);
+
   // --- relay_core_plan.cpp: what to do next
   void plan();
   void store_the_late();
@@ -218,6 +234,8 @@ class RelayCore {
   void store_in_flight(ItemId id);
   void submit_ready();
   void submit_on(std::size_t route);
+  void turn_to_another_probe(RouteState& state);
+  void send(std::size_t route, std::vector<Message> messages);
   void store_instead(ItemId id);
   [[nodiscard]] Message new_message(ItemId id);
   void park_paused_routes();
@@ -264,6 +282,12 @@ class RelayCore {
   bool foreign_partitions_ = false;
   Instant lease_until_{};
   Instant renew_at_{};
+
+  CrashWatch crash_watch_;
+  bool told_of_suspicion_ = false;
+  std::optional<ItemId> alone_;        // the next to be sent while crashes are suspected
+  std::optional<ItemId> round_until_;  // the last item of the round, once all of it is in memory
+  std::size_t round_open_ = 0;         // items of it that are not decided
 
   Reading reading_;
   SettleDraft draft_;                    // what the next settle will hold

@@ -97,6 +97,8 @@ void RelayCore::enter_queue(ItemId id, const ClaimedEvent& claimed, const OpenHe
   auto& state = routes_[item.route];
   if (!claimed.malformed.empty()) {
     item.row_instead = RowInstead{Outcome::rejected(undecodable, claimed.malformed), {}};
+  } else if (crash_watch_.blames(item.partition, item.event->seq)) {
+    item.row_instead = RowInstead{std::nullopt, {}, true};
   } else if (claimed.delay) {
     item.row_instead = RowInstead{std::nullopt, *claimed.delay};
   }
@@ -125,6 +127,8 @@ void RelayCore::take_delivery(DueDelivery& due) {
   rows_in_memory_.emplace(item.row->id, id);
   if (!due.malformed.empty()) {
     item.row_instead = RowInstead{Outcome::rejected(undecodable, due.malformed), {}};
+  } else if (crash_watch_.blames(item.partition, item.event->seq)) {
+    item.row_instead = RowInstead{std::nullopt, {}, true};
   } else if (due.overdue) {
     item.row_instead =
         RowInstead{Outcome::unknown("timed_out", "no result before the deadline"), {}};
@@ -159,6 +163,7 @@ void RelayCore::drop_partition(Partition partition) {
   drop_from(draft_, partition);
   if (settling_) drop_from(*settling_, partition);
   reading_.lose(partition);
+  crash_watch_.lose(partition);
   holdings_.erase(partition);
 }
 
@@ -221,6 +226,8 @@ void RelayCore::forget_unsettled() {
   rows_in_memory_.clear();
   complete_.clear();
   partly_decided_.clear();
+  alone_.reset();
+  round_until_.reset();
   draft_ = {};
   settling_.reset();
   drafted_at_.reset();

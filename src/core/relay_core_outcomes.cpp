@@ -220,6 +220,7 @@ void RelayCore::fail_item(ItemId id, const Verdict& verdict) {
 void RelayCore::become_behind(ItemId id) {
   auto& item = items_.at(id);
   POSTRIDER_ASSERT(item.entry);
+  if (kills_relays(item)) return quarantine(id);
   ++report_.parked;
   auto row = new_row(item, DeliveryStatus::pending);
   if (item.row_instead) row.available_in = item.row_instead->delay;
@@ -314,6 +315,10 @@ void RelayCore::leave_entry(EntryId id, ItemId item) {
   std::erase(entry.undecided, item);
   if (entry.undecided.empty()) {
     complete_.push_back(id);
+  } else if (crash_watch_.alone()) {
+    // What this route has is settled before the event is sent on the next one: should it kill the
+    // relay there, nothing else is in doubt.
+    partly_decided_.emplace_front(now_, id);
   } else {
     partly_decided_.emplace_back(now_ + options_.settle_patience, id);
   }
@@ -350,6 +355,7 @@ void RelayCore::complete_entry(Entry entry) {
 
 void RelayCore::erase_item(ItemId id) {
   const auto found = items_.find(id);
+  if (round_until_ && id <= *round_until_) --round_open_;
   if (found->second.row) rows_in_memory_.erase(found->second.row->id);
   items_.erase(found);
 }

@@ -13,6 +13,7 @@ void RelayCore::plan() {
   submit_ready();
   park_paused_routes();
   complete_entries();
+  follow_round();
   if (draft_.empty()) {
     drafted_at_.reset();
   } else if (!drafted_at_) {
@@ -56,6 +57,7 @@ void RelayCore::store_late(EntryId id) {
       const bool taken = routes_[items_.at(item_id).route].queue.take(item_id);
       POSTRIDER_ASSERT(taken);
       park(item_id);
+      wants_.due = wants_.due || (crash_watch_.alone() && !stopping_);
     }
   }
 }
@@ -91,6 +93,7 @@ bool RelayCore::may_submit() const {
 
 void RelayCore::submit_ready() {
   if (!may_submit()) return;
+  if (crash_watch_.alone()) return submit_alone();
   for (std::size_t route = 0; route < routes_.size(); ++route)
     submit_on(route);
 }
@@ -99,11 +102,7 @@ void RelayCore::submit_on(std::size_t route) {
   auto& state = routes_[route];
   if (!state.doubtful.empty()) return;
   auto allowance = state.circuit.allowance(now_, state.in_flight, state.route.window);
-  // Should one message be what the destination cannot answer, the next probe has to be another, or
-  // the route would never come back.
-  if (state.circuit.paused() && allowance > 0 && state.circuit.openings() > 1) {
-    state.queue.rotate(state.circuit.openings() - 1);
-  }
+  if (allowance > 0) turn_to_another_probe(state);
   std::vector<Message> messages;
   while (state.queue.has_ready()) {
     const bool instead = items_.at(state.queue.next_ready()).row_instead.has_value();
@@ -116,7 +115,19 @@ void RelayCore::submit_on(std::size_t route) {
       messages.push_back(new_message(id));
     }
   }
-  if (messages.empty()) return;
+  if (!messages.empty()) send(route, std::move(messages));
+}
+
+// Should one message be what the destination cannot answer, the next probe has to be another, or
+// the route would never come back.
+void RelayCore::turn_to_another_probe(RouteState& state) {
+  if (state.circuit.paused() && state.circuit.openings() > 1) {
+    state.queue.rotate(state.circuit.openings() - 1);
+  }
+}
+
+void RelayCore::send(std::size_t route, std::vector<Message> messages) {
+  auto& state = routes_[route];
   state.in_flight += messages.size();
   state.circuit.on_submitted();
   actions_.emplace_back(action::Submit{route, std::move(messages)});
@@ -124,6 +135,7 @@ void RelayCore::submit_on(std::size_t route) {
 
 void RelayCore::store_instead(ItemId id) {
   const auto instead = *items_.at(id).row_instead;
+  if (instead.kills_relays) return quarantine(id);
   if (instead.outcome) {
     items_.at(id).ambiguous |= instead.outcome->kind == OutcomeKind::unknown;
     record_error(items_.at(id), *instead.outcome);
@@ -156,6 +168,7 @@ void RelayCore::park_paused_routes() {
 
 void RelayCore::park(ItemId id) {
   const auto& item = items_.at(id);
+  if (kills_relays(item)) return quarantine(id);
   if (item.row) {
     leave_row(id);
     return;
@@ -216,6 +229,7 @@ void RelayCore::give_settle() {
 
 bool RelayCore::settle_is_due() const {
   if (draft_.empty()) return false;
+  if (!draft_.suspicions.empty()) return true;
   return draft_.size() >= options_.batch || nothing_moves() || now_ >= *drafted_at_ + settle_delay;
 }
 

@@ -38,6 +38,7 @@ class RouteQueue {
   Place push(ItemId item, const Key& key);
 
   [[nodiscard]] bool has_ready() const noexcept { return !ready_.empty(); }
+  [[nodiscard]] const std::deque<ItemId>& ready() const noexcept { return ready_; }
   [[nodiscard]] ItemId next_ready() const { return ready_.front(); }
   /// Takes the next delivery that may leave. It stays the head of its lane.
   ItemId take_ready();

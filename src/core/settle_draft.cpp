@@ -28,6 +28,12 @@ std::vector<T> take_of(std::vector<T>& things, Partition partition) {
 
 }  // namespace
 
+void SettleDraft::put(const std::vector<PartitionSuspicion>& changes) {
+  for (const auto& change : changes)
+    erase_of(suspicions, change.partition);
+  suspicions.insert(suspicions.end(), changes.begin(), changes.end());
+}
+
 void SettleDraft::append(SettleDraft later) {
   move_behind(routed, later.routed);
   move_behind(deliveries, later.deliveries);
@@ -37,6 +43,7 @@ void SettleDraft::append(SettleDraft later) {
   move_behind(events, later.events);
   move_behind(lane_rows, later.lane_rows);
   move_behind(notices, later.notices);
+  put(later.suspicions);
 }
 
 SettleDraft::Removed SettleDraft::remove(Partition partition) {
@@ -44,6 +51,7 @@ SettleDraft::Removed SettleDraft::remove(Partition partition) {
   erase_of(routed, partition);
   erase_of(deliveries, partition);
   erase_of(updates, partition);
+  erase_of(suspicions, partition);
   erase_of(released, partition);
   std::erase_if(notices, [&](const Notice& notice) { return notice.partition == partition; });
   if (mark) std::erase(mark->partitions, partition);
@@ -60,6 +68,8 @@ std::vector<Partition> SettleDraft::partitions() const {
     found.insert(update.partition);
   for (const auto& row : released)
     found.insert(row.partition);
+  for (const auto& change : suspicions)
+    found.insert(change.partition);
   if (mark) found.insert(mark->partitions.begin(), mark->partitions.end());
   return {found.begin(), found.end()};
 }
@@ -72,6 +82,7 @@ SettleRequest SettleDraft::request() const {
   for (const auto& row : released)
     request.released.push_back(row.id);
   request.stopped_routes = stopped_routes;
+  request.suspicions = suspicions;
   if (mark) request.mark = mark->mark;
   return request;
 }

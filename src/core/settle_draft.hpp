@@ -38,17 +38,20 @@ struct SettleDraft {
   std::vector<SettledEvent> events;  ///< of a batch, settled by this commit
   std::vector<LaneRow> lane_rows;    ///< open rows that become visible to claims
   std::vector<Notice> notices;       ///< true once this is committed
+  std::vector<PartitionSuspicion> suspicions;
   /// Stored by a settle of its own, as it holds for other partitions than a batch touches.
   std::optional<Reading::Storable> mark;
 
   [[nodiscard]] bool empty() const noexcept {
     return routed.empty() && deliveries.empty() && updates.empty() && stopped_routes.empty() &&
-           events.empty() && !mark;
+           events.empty() && suspicions.empty() && !mark;
   }
   [[nodiscard]] std::size_t size() const noexcept {
     return routed.size() + deliveries.size() + updates.size();
   }
 
+  /// In place of what this draft would store on the same partitions.
+  void put(const std::vector<PartitionSuspicion>& changes);
   /// Puts `later` behind this one.
   void append(SettleDraft later);
   /// What a commit of the part that was taken out would have led to.

@@ -1,0 +1,70 @@
+#pragma once
+/// \file
+/// Decides whether an event may be what kills relays, and which one.
+///
+/// Counted on the row of each partition are takeovers from owners that had released nothing:
+///
+///              takeover                 takeover                       takeover, and a probe
+///   calm (0) ───────────▶ watched (1) ───────────▶ alone (2 and more) ──────────────────────┐
+///      ▲                       │                       │      ▲                             │
+///      └── a round is settled ─┴───────────────────────┘      └── the probe is a dead letter ◀┘
+///          whole, or a release                                    before anything is sent
+///
+///   calm, watched: full speed.
+///   alone:         one delivery at a time; its event is the *probe*, named on the row before it is
+///                  sent and until its outcome is settled.
+///
+/// A *round* is what could be read when the partition was taken over: all that the dead owner can
+/// have been sending.
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <postrider/ids.hpp>
+#include <postrider/store_values.hpp>
+
+namespace postrider::core {
+
+class CrashWatch {
+ public:
+  /// From so many crashes on, events are sent one at a time.
+  static constexpr int alone_from = 2;
+  /// From so many on, the probe that a dead owner left is to blame.
+  static constexpr int blamed_from = 3;
+
+  struct Probe {
+    Partition partition;
+    Seq seq;
+  };
+
+  /// A partition comes from another owner, or from nobody.
+  void gain(Partition partition, const Suspicion& stored);
+  /// What the row of a partition that was held all along says.
+  void refresh(Partition partition, const Suspicion& stored);
+  void lose(Partition partition);
+
+  /// The greatest count of all partitions held.
+  [[nodiscard]] int crashes() const;
+  [[nodiscard]] bool calm() const { return crashes() == 0; }
+  [[nodiscard]] bool alone() const { return crashes() >= alone_from; }
+
+  /// Tells whether the last owner died with this event as its probe, once too often.
+  [[nodiscard]] bool blames(Partition partition, Seq seq) const;
+
+  /// What has to be stored before `probe`, or nothing, is being sent; empty when it is stored.
+  [[nodiscard]] std::vector<PartitionSuspicion> to_probe(const std::optional<Probe>& probe) const;
+  /// What has to be stored after a round.
+  [[nodiscard]] std::vector<PartitionSuspicion> to_clear() const;
+  void on_stored(const std::vector<PartitionSuspicion>& stored);
+
+ private:
+  struct State {
+    Suspicion stored;
+    std::optional<Seq> blamed;  // until something else is stored
+  };
+
+  std::map<Partition, State> partitions_;  // all that are held
+};
+
+}  // namespace postrider::core
