@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,12 +67,14 @@ struct PassError {
   }
 };
 
-/// What one pass did.
+/// What one pass did, or several together. A continuous run makes none, so it keeps no list either.
 struct PassReport {
   static constexpr std::size_t most_errors = 1000;  ///< later ones are only counted
+  static constexpr std::size_t most_sent = 10'000;  ///< likewise
 
-  std::vector<Sent> sent;         ///< in order of confirmation
-  std::vector<PassError> errors;  ///< in order of appearance
+  std::map<std::string, std::size_t> confirmed;  ///< by route: how many deliveries, all of them
+  std::vector<Sent> sent;                        ///< the first of them, in order of confirmation
+  std::vector<PassError> errors;                 ///< in order of appearance
   std::size_t errors_left_out = 0;
   std::size_t claimed = 0;    ///< events read
   std::size_t due = 0;        ///< stored deliveries taken up
@@ -86,6 +89,9 @@ struct PassReport {
   std::optional<milliseconds> next_due_in;
   std::vector<std::string> paused_routes;  ///< whose destination is down, suspect or asked to wait
   std::vector<ForeignLease> foreign;       ///< partitions that another relay owns
+
+  /// Adds what the next pass did. What tells of a state is taken from that one.
+  void add(PassReport later);
 };
 
 }  // namespace postrider

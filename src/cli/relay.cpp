@@ -135,7 +135,7 @@ class RelayRun {
     if (!report->foreign.empty() && !signals_.wait_for(patience_with(*report))) {
       auto again = relay.run_once();
       if (!again) return console_.fail("relay", again.error());
-      merge(*report, std::move(again).value());
+      report->add(std::move(again).value());
     }
     return finish(*report);
   }

@@ -1,7 +1,6 @@
 #include "cli/relay_summary.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -16,13 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::int64_t sent_by(const PassReport& report, const std::string& route) {
-  return std::count_if(report.sent.begin(), report.sent.end(),
-                       [&](const Sent& sent) { return sent.route == route; });
-}
-
 std::int64_t number(std::size_t count) {
   return static_cast<std::int64_t>(count);
+}
+
+std::int64_t confirmed_on(const PassReport& report, const std::string& route) {
+  const auto found = report.confirmed.find(route);
+  return found == report.confirmed.end() ? 0 : number(found->second);
 }
 
 // A hundred deliveries that failed alike are one line.
@@ -87,7 +86,7 @@ std::string summary_text(const PassReport& report, const ShownRoutes& routes,
   auto text = fmt::format("{} read, {} taken up.\n", counted(number(report.claimed), "event"),
                           counted(number(report.due), "stored delivery"));
   for (const auto& [name, url] : routes) {
-    text += fmt::format("  {} -> {}: {} delivered\n", name, url, sent_by(report, name));
+    text += fmt::format("  {} -> {}: {} delivered\n", name, url, confirmed_on(report, name));
   }
   for (const auto& line : consequences(report))
     text += line + "\n";
@@ -116,7 +115,7 @@ std::string summary_json(const PassReport& report, const ShownRoutes& routes,
   json["due"] = report.due;
   json["routes"] = Json::array();
   for (const auto& [name, url] : routes) {
-    json["routes"].push_back({{"route", name}, {"to", url}, {"sent", sent_by(report, name)}});
+    json["routes"].push_back({{"route", name}, {"to", url}, {"sent", confirmed_on(report, name)}});
   }
   json["retried"] = report.retried;
   json["failed"] = report.failed;
@@ -140,22 +139,6 @@ bool destination_unavailable(const PassReport& report) {
            return error.outcome == OutcomeKind::unavailable ||
                   error.outcome == OutcomeKind::throttled;
          });
-}
-
-void merge(PassReport& total, PassReport&& later) {
-  std::move(later.sent.begin(), later.sent.end(), std::back_inserter(total.sent));
-  std::move(later.errors.begin(), later.errors.end(), std::back_inserter(total.errors));
-  total.errors_left_out += later.errors_left_out;
-  total.claimed += later.claimed;
-  total.due += later.due;
-  total.retried += later.retried;
-  total.failed += later.failed;
-  total.parked += later.parked;
-  total.held += later.held;
-  total.discarded += later.discarded;
-  total.waiting = later.waiting;
-  total.more = later.more;
-  total.foreign = std::move(later.foreign);
 }
 
 }  // namespace postrider::cli

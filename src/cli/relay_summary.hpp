@@ -29,7 +29,4 @@ using PausedRoutes = std::map<std::string, std::string>;
 /// Whether somebody should try again later: a destination is down, or events wait for one.
 [[nodiscard]] bool destination_unavailable(const PassReport& report);
 
-/// Adds what a later pass has done.
-void merge(PassReport& total, PassReport&& later);
-
 }  // namespace postrider::cli

@@ -205,6 +205,7 @@ class RelayCore {
   void complete_entries();
   void complete_entry(Entry entry);
   void erase_item(ItemId id);
+  void record_sent(const Item& item);
   void record_error(const Item& item, const Outcome& outcome);
   void note_circuit(RouteState& state, Circuit::Change change);
   [[nodiscard]] Notice notice_about(NoticeKind kind, const Item& item) const;

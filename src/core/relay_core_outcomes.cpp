@@ -146,7 +146,7 @@ void RelayCore::decide(ItemId id, const Outcome& outcome, bool outage) {
 void RelayCore::complete_item(ItemId id) {
   auto& item = items_.at(id);
   const auto& route = routes_[item.route].route;
-  report_.sent.push_back({item.event->seq, item.event->id, route.name});
+  if (!continuous_) record_sent(item);
   if (item.row) {
     draft_.notices.push_back(notice_about(NoticeKind::delivery_completed, item));
     update_row(id, new_update(item, DeliveryStatus::completed), false);
@@ -358,6 +358,13 @@ void RelayCore::erase_item(ItemId id) {
   if (round_until_ && id <= *round_until_) --round_open_;
   if (found->second.row) rows_in_memory_.erase(found->second.row->id);
   items_.erase(found);
+}
+
+void RelayCore::record_sent(const Item& item) {
+  const auto& route = routes_[item.route].route.name;
+  ++report_.confirmed[route];
+  if (report_.sent.size() >= PassReport::most_sent) return;
+  report_.sent.push_back({item.event->seq, item.event->id, route});
 }
 
 void RelayCore::record_error(const Item& item, const Outcome& outcome) {

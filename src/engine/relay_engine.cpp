@@ -34,31 +34,6 @@ std::size_t most_reports(const std::vector<RouteBinding>& bindings) {
   return std::max<std::size_t>(most, 1);
 }
 
-// Adds what a pass did to the total of a drain.
-void add(PassReport& total, PassReport pass) {
-  std::move(pass.sent.begin(), pass.sent.end(), std::back_inserter(total.sent));
-  for (auto& error : pass.errors) {
-    if (total.errors.size() < PassReport::most_errors) {
-      total.errors.push_back(std::move(error));
-    } else {
-      ++total.errors_left_out;
-    }
-  }
-  total.errors_left_out += pass.errors_left_out;
-  total.claimed += pass.claimed;
-  total.due += pass.due;
-  total.retried += pass.retried;
-  total.failed += pass.failed;
-  total.parked += pass.parked;
-  total.held += pass.held;
-  total.discarded += pass.discarded;
-  total.waiting = pass.waiting;
-  total.more = pass.more;
-  total.next_due_in = pass.next_due_in;
-  total.paused_routes = std::move(pass.paused_routes);
-  total.foreign = std::move(pass.foreign);
-}
-
 }  // namespace
 
 RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding> routes,
@@ -97,10 +72,10 @@ Result<DrainReport> RelayEngine::drain(std::optional<std::size_t> max_passes) {
     if (!pass) return std::move(pass).error();
     ++drain.passes;
     const auto& report = *pass;
-    const bool sent_nothing = report.sent.empty();
+    const bool sent_nothing = report.confirmed.empty();
     drain.drained = !report.more && report.waiting == 0 && !report.next_due_in &&
                     report.paused_routes.empty() && report.foreign.empty();
-    add(drain.total, std::move(*pass));
+    drain.total.add(std::move(*pass));
     if (drain.drained) break;
     if (sent_nothing) pause(options_.sleep);
   }
