@@ -21,6 +21,7 @@ RelayCore::RelayCore(std::string owner, RelayOptions options, std::vector<Route>
 
 std::vector<Action> RelayCore::step(Input input, Instant now) {
   now_ = now;
+  take_arrived();
   std::visit([&](auto& given) { on(given); }, input);
   if (active_) plan();
   return std::exchange(actions_, {});
@@ -137,10 +138,20 @@ void RelayCore::gain_partition(const GrantedLease& granted) {
   held_after_ = {};
 }
 
+// While a thousand events are taken up, the database can settle the thousand before them: then they
+// are taken up in the next step, before anything else.
 void RelayCore::on(input::Claimed& claimed) {
   POSTRIDER_ASSERT(call_ == StoreCall::claim);
   call_ = StoreCall::none;
-  auto& batch = claimed.batch;
+  claim_before_settle_ = false;
+  const bool settle_first = settle_is_due();
+  arrived_ = std::move(claimed.batch);
+  if (!settle_first) take_arrived();
+}
+
+void RelayCore::take_arrived() {
+  if (!arrived_) return;
+  auto batch = *std::exchange(arrived_, std::nullopt);
   const auto number = reading_.on_claimed(std::move(batch.mark), batch.events.size());
   const OpenHeads open_heads(batch.open_heads.begin(), batch.open_heads.end());
   for (auto& event : batch.events)
@@ -177,6 +188,7 @@ void RelayCore::on(input::TookHeld& took) {
 void RelayCore::on(input::Settled& settled) {
   POSTRIDER_ASSERT(call_ == StoreCall::settle && settling_);
   call_ = StoreCall::none;
+  claim_before_settle_ = continuous_;
   settle_failures_ = 0;
   auto draft = std::move(*settling_);
   settling_.reset();

@@ -156,6 +156,7 @@ class RelayCore {
   void on(input::StoreFailed& failed);
   void on(input::Outcomes& arrived);
   void on(input::PublisherFailed& failed);
+  void take_arrived();
   void take_leases(const LeaseGrant& grant);
   void gain_partition(const GrantedLease& granted);
   void tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions,
@@ -247,6 +248,7 @@ class RelayCore {
   bool ask_held();
   bool ask_due();
   bool ask_claim();
+  bool ask_claim_in_turn();
   bool ask_mark();
   void give_settle();
   void finish_if_done();
@@ -303,6 +305,8 @@ class RelayCore {
   bool stopping_ = false;
   Wants wants_;
   StoreCall call_ = StoreCall::none;
+  std::optional<ClaimedBatch> arrived_;  // claimed, and to be taken up by the next step
+  bool claim_before_settle_ = false;     // reading's turn, in continuous mode
   Seq held_after_;
   Instant claim_at_{};  // continuous mode: when to look again
   Instant due_at_{};

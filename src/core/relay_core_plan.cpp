@@ -189,7 +189,8 @@ bool RelayCore::another_route_is_healthy(const RouteState& state) const {
 
 void RelayCore::call_store() {
   if (call_ != StoreCall::none) return;
-  (void)(ask_lease() || ask_settle() || ask_held() || ask_due() || ask_claim() || ask_mark());
+  (void)(ask_lease() || ask_claim_in_turn() || ask_settle() || ask_held() || ask_due() ||
+         ask_claim() || ask_mark());
 }
 
 bool RelayCore::ask_lease() {
@@ -292,10 +293,16 @@ bool RelayCore::ask_claim() {
   return true;
 }
 
+// Reading and settling take turns while both have work: what was read leaves while the batch before
+// it is settled.
+bool RelayCore::ask_claim_in_turn() {
+  return claim_before_settle_ && !settling_ && ask_claim();
+}
+
 // When no route may send, nothing is read: the events are safe where they are.
 bool RelayCore::claim_is_wanted() const {
-  if (holdings_.empty() || error_ || stopping_ || !has_room() || !any_route_may_send())
-    return false;
+  if (holdings_.empty() || error_ || stopping_ || arrived_) return false;
+  if (!has_room() || !any_route_may_send()) return false;
   return wants_.claim || (continuous_ && now_ >= claim_at_);
 }
 
@@ -305,7 +312,7 @@ bool RelayCore::has_room() const {
 
 bool RelayCore::ask_mark() {
   const bool in_time = mark_stored_at_ && now_ < *mark_stored_at_ + mark_interval;
-  const bool ending = (!continuous_ || stopping_) && nothing_moves();
+  const bool ending = (!continuous_ || stopping_) && nothing_moves() && !arrived_;
   if (error_ || (!ending && in_time)) return false;
   auto mark = reading_.storable();
   if (!mark) return false;
@@ -338,7 +345,7 @@ bool RelayCore::nothing_moves() const {
 }
 
 void RelayCore::finish_if_done() {
-  if (call_ != StoreCall::none || !nothing_moves() || !draft_.empty()) return;
+  if (call_ != StoreCall::none || arrived_ || !nothing_moves() || !draft_.empty()) return;
   const bool wants_more = wants_.lease || held_is_wanted() || due_is_wanted() || claim_is_wanted();
   const bool over = error_ || stopping_ || (!continuous_ && !wants_more);
   if (over) end_pass();
@@ -364,6 +371,7 @@ std::vector<Partition> RelayCore::partitions() const {
 }
 
 std::optional<Instant> RelayCore::wake_at() const {
+  if (arrived_) return now_;
   if (!active_ || call_ != StoreCall::none) return std::nullopt;
   std::optional<Instant> wake;
   const auto consider = [&](Instant at) { wake = std::min(at, wake.value_or(at)); };

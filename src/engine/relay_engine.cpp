@@ -1,6 +1,7 @@
 #include "engine/relay_engine.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -47,7 +48,8 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
       ids_(clock, random),
       core_(options_.name + "-" + ids_.next().to_string(), options_, routes_of(routes), ids_,
             random),
-      reports_(most_reports(routes)) {
+      reports_(most_reports(routes)),
+      store_lane_(*store_, [this] { reports_.interrupt(); }) {
   for (auto& binding : routes) {
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
                                                      binding.route.window, binding.route.timeout,
@@ -108,6 +110,7 @@ Result<void> RelayEngine::close() {
   if (std::exchange(closed_, true)) return {};
   for (auto& lane : lanes_)
     lane->stop();
+  store_lane_.stop();
   const auto leases = core_.leases();
   if (leases.empty()) return {};
   return store_->release(leases, Deadline::after(release_patience));
@@ -123,12 +126,14 @@ RelayEngine::End RelayEngine::drive(core::input::Begin begin) {
   take_step(begin);
   while (!end_) {
     stop_if_asked();
-    if (!inputs_.empty()) {
+    if (auto answer = store_lane_.take_answer()) {
+      take_answer(*std::move(answer));
+    } else if (!inputs_.empty()) {
       auto input = std::move(inputs_.front());
       inputs_.pop();
       take_step(std::move(input));
     } else if (!end_) {
-      await_reports();
+      await_reports(patience());
     }
   }
   return *std::exchange(end_, std::nullopt);
@@ -146,14 +151,15 @@ void RelayEngine::stop_if_asked() {
   if (!std::exchange(stop_told_, true)) {
     stop_at_most_ = clock_.steady() + options_.drain_timeout;
     inputs_.emplace(core::input::Stop{});
-  } else if (inputs_.empty() && core_.in_flight() > 0 && clock_.steady() >= stop_at_most_) {
+  } else if (inputs_.empty() && !store_lane_.open() && core_.in_flight() > 0 &&
+             clock_.steady() >= stop_at_most_) {
     end_ = End{{}, std::nullopt, true};
   }
 }
 
-void RelayEngine::await_reports() {
+void RelayEngine::await_reports(milliseconds patience) {
   core::input::Outcomes outcomes;
-  for (auto& report : reports_.pop_all(patience())) {
+  for (auto& report : reports_.pop_all(patience)) {
     if (report.failure) {
       inputs_.emplace(core::input::PublisherFailed{report.route, *std::move(report.failure)});
     }
@@ -174,46 +180,47 @@ Deadline RelayEngine::store_deadline() const {
   return Deadline::after(options_.store_timeout);
 }
 
-template <class Answer, class T>
-void RelayEngine::answer(Result<T> result) {
-  if (!result) {
-    inputs_.emplace(core::input::StoreFailed{std::move(result).error()});
-    return;
-  }
-  note_store_recovered();
-  inputs_.emplace(Answer{std::move(result).value()});
+void RelayEngine::take_answer(core::Input answer) {
+  if (!std::holds_alternative<core::input::StoreFailed>(answer)) note_store_recovered();
+  take_step(std::move(answer));
+}
+
+// `call` makes an `Answer` of the store's result; a failure is the same for all.
+template <class Answer, class Request, class Call>
+void RelayEngine::ask_store(Request request, Call call) {
+  request.now = clock_.database_override();
+  store_lane_.ask([request = std::move(request), call,
+                   deadline = store_deadline()](Store& store) -> core::Input {
+    auto result = call(store, request, deadline);
+    if (!result) return core::input::StoreFailed{std::move(result).error()};
+    return Answer{std::move(result).value()};
+  });
 }
 
 void RelayEngine::execute(core::action::Lease& lease) {
-  lease.request.now = clock_.database_override();
-  const auto asked_at = clock_.steady();
-  auto result = store_->lease(lease.request, store_deadline());
-  if (!result) {
-    inputs_.emplace(core::input::StoreFailed{std::move(result).error()});
-    return;
-  }
-  note_store_recovered();
-  inputs_.emplace(core::input::Leased{std::move(result).value(), asked_at});
+  const auto call = [asked_at = clock_.steady()](Store& store, const LeaseRequest& request,
+                                                 Deadline deadline) -> Result<core::input::Leased> {
+    auto grant = store.lease(request, deadline);
+    if (!grant) return std::move(grant).error();
+    return core::input::Leased{std::move(grant).value(), asked_at};
+  };
+  ask_store<core::input::Leased>(std::move(lease.request), call);
 }
 
 void RelayEngine::execute(core::action::Claim& claim) {
-  claim.request.now = clock_.database_override();
-  answer<core::input::Claimed>(store_->claim(claim.request, store_deadline()));
+  ask_store<core::input::Claimed>(std::move(claim.request), std::mem_fn(&Store::claim));
 }
 
 void RelayEngine::execute(core::action::TakeDue& due) {
-  due.request.now = clock_.database_override();
-  answer<core::input::TookDue>(store_->due(due.request, store_deadline()));
+  ask_store<core::input::TookDue>(std::move(due.request), std::mem_fn(&Store::due));
 }
 
 void RelayEngine::execute(core::action::TakeHeld& held) {
-  held.request.now = clock_.database_override();
-  answer<core::input::TookHeld>(store_->held(held.request, store_deadline()));
+  ask_store<core::input::TookHeld>(std::move(held.request), std::mem_fn(&Store::held));
 }
 
 void RelayEngine::execute(core::action::Settle& settle) {
-  settle.request.now = clock_.database_override();
-  answer<core::input::Settled>(store_->settle(settle.request, store_deadline()));
+  ask_store<core::input::Settled>(std::move(settle.request), std::mem_fn(&Store::settle));
 }
 
 void RelayEngine::execute(core::action::Submit& submit) {
@@ -229,8 +236,7 @@ void RelayEngine::execute(core::action::Done& done) {
 }
 
 void RelayEngine::pause(milliseconds wait) {
-  if (!stop_requested_)
-    (void)reports_.pop_all(wait);  // late outcomes of a failed pass mean nothing
+  if (!stop_requested_) await_reports(wait);  // outcomes of a failed pass come late
 }
 
 // ---- one notice per change of the store's state

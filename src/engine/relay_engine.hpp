@@ -1,9 +1,10 @@
 #pragma once
 /// \file
-/// The coordinator: the only caller of a relay's core, of its store and of its observer.
+/// The coordinator: the only caller of a relay's core and of its observer.
 ///
-/// Publishing overlaps with reading and settling because publishers have threads of their own; the
-/// store has one connection and one caller, so that what a claim sees follows what a settle wrote.
+/// Publishing, deciding and the database overlap, because publishers and the store have threads of
+/// their own; the store has one connection and one call at a time, so that what a claim sees
+/// follows what a settle wrote.
 
 #include <atomic>
 #include <cstddef>
@@ -16,6 +17,7 @@
 
 #include "core/relay_core.hpp"
 #include "engine/publisher_lane.hpp"
+#include "engine/store_lane.hpp"
 
 namespace postrider::engine {
 
@@ -51,9 +53,10 @@ class RelayEngine {
   void execute(core::action::Submit& submit);
   void execute(core::action::Notify& notify);
   void execute(core::action::Done& done);
-  template <class Answer, class T>
-  void answer(Result<T> result);
-  void await_reports();
+  template <class Answer, class Request, class Call>
+  void ask_store(Request request, Call call);
+  void take_answer(core::Input answer);
+  void await_reports(milliseconds patience);
   void stop_if_asked();
   [[nodiscard]] milliseconds patience() const;
   [[nodiscard]] Deadline store_deadline() const;
@@ -71,6 +74,7 @@ class RelayEngine {
   core::RelayCore core_;
   LaneReports reports_;
   std::vector<std::unique_ptr<PublisherLane>> lanes_;
+  StoreLane store_lane_;
 
   std::queue<core::Input> inputs_;
   std::optional<End> end_;
