@@ -4,12 +4,14 @@
 PRESET ?= release
 # For `make test`: one label or several, separated by commas. Empty: all tests.
 T ?=
+# For `make bench`: options such as --pairs 3 or --only writer.
+B ?=
 
 # Instrumented programs are slow, so they run what finds most.
 sanitized_labels := unit,conformance,scenarios
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint format asan tsan clean help
+.PHONY: build demo test bench bench-check lint format asan tsan clean help
 
 build: ## Build the release: build/release/bin/postrider (the default)
 	cmake --preset $(PRESET)
@@ -25,6 +27,15 @@ test: ## Install what is needed, build, and run the tests; T=unit,cli for some l
 	scripts/install-deps run build test
 	$(MAKE) build
 	scripts/run-tests --build-dir build/$(PRESET) $(T)
+
+bench: ## Measure against baselines on servers of its own; about 12 minutes, B="--pairs 3" for less
+	scripts/install-deps run build test bench
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --target bench
+	build/$(PRESET)/bench/bench --out build/$(PRESET)/bench/results.json $(B)
+
+bench-check: ## Tell which goals the last `make bench` has missed
+	build/$(PRESET)/bench/bench --check build/$(PRESET)/bench/results.json
 
 lint: ## Check format, structure, clang-tidy on changed files, shell scripts
 	scripts/install-deps build test lint
@@ -52,4 +63,4 @@ clean: ## Remove everything that was built
 	rm -rf build
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
