@@ -61,7 +61,7 @@ TEST_F(PostgresTrigger, W1_a_transaction_has_its_xid_before_it_has_a_number) {
   const auto body =
       session_->rows("SELECT prosrc FROM pg_proc WHERE proname = 'outbox_events_before_insert'")
           .at(0);
-  const auto lock = body.find("outbox_lock_aggregate");
+  const auto lock = body.find("pg_advisory_xact_lock");
   const auto xid = body.find("pg_current_xact_id()");
   const auto number = body.find("nextval");
   EXPECT_LT(lock, xid);
@@ -272,7 +272,11 @@ TEST_F(PostgresTrigger, What_could_not_be_delivered_cannot_be_written) {
   const std::vector<RefusedInsert> cases = {
       {"no type", "payload", "'a'", "23502"},
       {"empty type", "type", "''", "23514"},
+      {"long type", "type", "repeat('a', 256)", "23514"},
+      {"empty content type", "type, content_type", "'x', ''", "23514"},
       {"control character", "type", "E'a\\nb'", "23514"},
+      {"control character in an id", "type, aggregate_type, aggregate_id", "'x', 'a', E'b\\x7f'",
+       "23514"},
       {"half an aggregate", "type, aggregate_id", "'x', '1'", "23514"},
       {"empty aggregate", "type, aggregate_type, aggregate_id", "'x', 'order', ''", "23514"},
       {"version without aggregate", "type, aggregate_version", "'x', 1", "23514"},
@@ -288,6 +292,14 @@ TEST_F(PostgresTrigger, What_could_not_be_delivered_cannot_be_written) {
         << row.description;
   }
   EXPECT_EQ(session_->run("SELECT count(*) FROM outbox_events"), "0");
+}
+
+TEST_F(PostgresTrigger, Four_names_of_255_bytes_are_not_too_long) {
+  NEEDS_DATABASE();
+  session_->run(
+      "INSERT INTO outbox_events (type, content_type, aggregate_type, aggregate_id) "
+      "SELECT n, n, n, n FROM repeat('a', 255) AS n");
+  EXPECT_EQ(session_->run("SELECT count(*) FROM outbox_events"), "1");
 }
 
 TEST_F(PostgresTrigger, An_event_is_immutable_and_routed_once) {
