@@ -58,8 +58,8 @@ class PostgresConnection {
 
   [[nodiscard]] const PostgresOptions& options() const noexcept { return options_; }
 
-  /// From now on every session takes the advisory lock `key`, which ends with it: others see at once
-  /// that it is gone.
+  /// From now on every session takes the advisory lock `key`, which ends with it: others see at
+  /// once that it is gone.
   void use_session_lock(std::int32_t key) { lock_key_ = key; }
   /// The key, when the session of now holds the lock. None behind a pooler, whose sessions live
   /// longer than ours, and while an earlier session of ours is not gone yet.
