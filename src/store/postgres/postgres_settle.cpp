@@ -67,12 +67,7 @@ class Settling {
   Result<void> make_calls() {
     add_fence();
     if (!request_.deliveries.empty()) add_deliveries();
-    if (!request_.routed.empty()) {
-      routed_at_ = add("events_set_routed");
-      calls_.back().parameters.integers(
-          column(request_.routed, [](const auto& row) { return row.seq.value(); }));
-      calls_.back().parameters.time_if(request_.now);
-    }
+    if (!request_.routed.empty()) add_routed();
     if (!request_.updates.empty()) add_updates();
     if (!request_.released.empty()) {
       add("deliveries_release");
@@ -100,6 +95,21 @@ class Settling {
     parameters.integers(
         column(request_.leases, [](const auto& lease) { return lease.token.value(); }));
     parameters.boolean(request_.mark.has_value() || !request_.suspicions.empty());
+  }
+
+  void add_routed() {
+    auto seqs = column(request_.routed, [](const auto& row) { return row.seq.value(); });
+    std::sort(seqs.begin(), seqs.end());
+    std::vector<std::int64_t> first;
+    std::vector<std::int64_t> last;
+    for (const auto seq : seqs) {
+      const bool joins = !last.empty() && seq <= last.back() + 1;
+      if (!joins) first.push_back(seq);
+      if (!joins) last.push_back(seq);
+      last.back() = seq;
+    }
+    routed_at_ = add("events_set_routed");
+    calls_.back().parameters.integers(first).integers(last).time_if(request_.now);
   }
 
   void add_deliveries() {

@@ -342,28 +342,34 @@ AS $$
 DECLARE
   lost text;
 BEGIN
+  -- A row that had to be waited for is compared as it is after the wait.
   IF exclusive THEN
-    PERFORM 1
-    FROM {schema}{prefix}outbox_partitions AS p
-    WHERE p.partition = ANY (partitions)
-    ORDER BY p.partition
-    FOR NO KEY UPDATE OF p;
+    WITH held AS MATERIALIZED (
+      SELECT p.partition, p.token, p.owner
+      FROM {schema}{prefix}outbox_partitions AS p
+      WHERE p.partition = ANY (partitions)
+      ORDER BY p.partition
+      FOR NO KEY UPDATE OF p)
+    SELECT pg_catalog.string_agg(l.partition::text, ',' ORDER BY l.partition)
+    INTO lost
+    FROM unnest(partitions, tokens) AS l (partition, token)
+      LEFT JOIN held AS h ON h.partition = l.partition
+    WHERE h.token IS DISTINCT FROM l.token
+      OR h.owner IS NULL;
   ELSE
-    PERFORM 1
-    FROM {schema}{prefix}outbox_partitions AS p
-    WHERE p.partition = ANY (partitions)
-    ORDER BY p.partition
-    FOR SHARE OF p;
+    WITH held AS MATERIALIZED (
+      SELECT p.partition, p.token, p.owner
+      FROM {schema}{prefix}outbox_partitions AS p
+      WHERE p.partition = ANY (partitions)
+      ORDER BY p.partition
+      FOR SHARE OF p)
+    SELECT pg_catalog.string_agg(l.partition::text, ',' ORDER BY l.partition)
+    INTO lost
+    FROM unnest(partitions, tokens) AS l (partition, token)
+      LEFT JOIN held AS h ON h.partition = l.partition
+    WHERE h.token IS DISTINCT FROM l.token
+      OR h.owner IS NULL;
   END IF;
-  SELECT pg_catalog.string_agg(l.partition::text, ',' ORDER BY l.partition)
-  INTO lost
-  FROM unnest(partitions, tokens) AS l (partition, token)
-  WHERE NOT EXISTS (
-    SELECT 1
-    FROM {schema}{prefix}outbox_partitions AS p
-    WHERE p.partition = l.partition
-      AND p.token = l.token
-      AND p.owner IS NOT NULL);
   IF lost IS NOT NULL THEN
     RAISE EXCEPTION 'partitions are leased to somebody else' USING ERRCODE = 'PR001', DETAIL = lost;
   END IF;

@@ -311,12 +311,15 @@ SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END
 FROM {schema}{prefix}outbox_events_seq AS s;
 
 -- name: events_set_routed
--- Marks events, each once: what is not returned was marked before. Primary key.
-UPDATE {schema}{prefix}outbox_events
-SET routed_at = coalesce($2::timestamptz, clock_timestamp())
-WHERE seq = ANY ($1::bigint[])
-  AND routed_at IS NULL
-RETURNING seq;
+-- Marks events, each once: what is not returned was marked before. $1 and $2 are the first and last
+-- of each run of consecutive numbers: looking up a run costs as much as looking up one event.
+-- Primary key.
+UPDATE {schema}{prefix}outbox_events AS e
+SET routed_at = coalesce($3::timestamptz, clock_timestamp())
+FROM unnest($1::bigint[], $2::bigint[]) AS r (first_seq, last_seq)
+WHERE e.seq BETWEEN r.first_seq AND r.last_seq
+  AND e.routed_at IS NULL
+RETURNING e.seq;
 
 -- name: events_count
 -- For `status`. Reads the table once.
