@@ -51,7 +51,7 @@ std::optional<ItemId> RouteQueue::finish(ItemId head, const Key& key) {
   if (!key) return std::nullopt;
   auto& items = lanes_.at(*key).items;
   POSTRIDER_ASSERT(!items.empty() && items.front() == head);
-  items.pop_front();
+  items.erase(items.begin());
   return move_up(*key);
 }
 
@@ -70,7 +70,7 @@ std::optional<ItemId> RouteQueue::block(ItemId head, const Key& key) {
   if (!key) return std::nullopt;
   auto& lane = lanes_.at(*key);
   POSTRIDER_ASSERT(!lane.items.empty() && lane.items.front() == head);
-  lane.items.pop_front();
+  lane.items.erase(lane.items.begin());
   lane.blocked = true;
   if (!lane.items.empty()) return lane.items.front();
   erase_if_idle(*key);

@@ -71,7 +71,7 @@ class RouteQueue {
 
  private:
   struct Lane {
-    std::deque<ItemId> items;
+    std::vector<ItemId> items;  // the head first; mostly there is only that one
     bool blocked = false;
     std::size_t uncommitted_rows = 0;
   };
