@@ -183,8 +183,7 @@ void Mailbox::cut_what_is_stuck(Instant at) {
 
 milliseconds Mailbox::time_to_next_expiry(Instant at) const {
   Instant first = window_.next_expiry().value_or(at + limits_.stuck_after);
-  for (const auto& message : queue_)
-    first = std::min(first, message.expires_at);
+  first = std::min(first, queue_expiry_);  // too early costs one more look
   // Rounded up, so that the wait does not end just before the expiry.
   return std::max(milliseconds(1), std::chrono::ceil<milliseconds>(first - at));
 }
