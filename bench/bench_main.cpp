@@ -2,8 +2,8 @@
 // bench --check FILE
 //
 // Measures and writes FILE (JSON); or tells which goals FILE misses. Exit codes: 0 good, 1 a goal
-// is missed or something failed, 64 usage.
-#include <chrono>
+// is missed or something failed, 64 usage, 77 a server is not installed here.
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +20,8 @@
 
 namespace postrider::bench {
 namespace {
+
+constexpr int skipped = 77;
 
 Sizes sizes_of(const Arguments& arguments) {
   Sizes sizes;
@@ -59,7 +61,10 @@ std::string why_not() {
 }
 
 int measure(const Arguments& arguments, const std::string& programs) {
-  if (const auto why = why_not(); !why.empty()) throw std::runtime_error(why);
+  if (const auto why = why_not(); !why.empty()) {
+    std::cerr << "bench: " << why << "\n";
+    return std::getenv("CI") == nullptr ? skipped : 1;
+  }
   const auto results = Run(sizes_of(arguments), programs).measure();
   if (arguments.has("out")) {
     const std::filesystem::path file = arguments.text("out");
