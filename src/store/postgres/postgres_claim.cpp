@@ -65,8 +65,10 @@ Result<ClaimedBatch> ClaimReader::read(Deadline deadline) {
   }
   weighed_ = met_large_;
   // Rows of an aggregate come in order in each look, and its late ones before its new ones.
-  std::stable_sort(batch_.events.begin(), batch_.events.end(),
-                   [](const auto& a, const auto& b) { return a.event->seq < b.event->seq; });
+  const auto earlier_seq = [](const auto& a, const auto& b) { return a.event->seq < b.event->seq; };
+  if (!std::is_sorted(batch_.events.begin(), batch_.events.end(), earlier_seq)) {
+    std::stable_sort(batch_.events.begin(), batch_.events.end(), earlier_seq);
+  }
   batch_.mark = encode_mark(position_);
   if (heads_exist_) {
     HeadKeys keys;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -189,7 +190,7 @@ class Settling {
   [[nodiscard]] SettleResult read_results(const std::vector<Rows>& results) const {
     SettleResult settled;
     std::unordered_set<std::int64_t> stale;
-    if (routed_at_) {
+    if (routed_at_ && results.at(*routed_at_).size() < std::ssize(request_.routed)) {
       std::unordered_set<std::int64_t> marked;
       const auto& rows = results.at(*routed_at_);
       for (int row = 0; row < rows.size(); ++row)
