@@ -33,6 +33,7 @@ enum class NoticeKind : std::uint8_t {
   crashes_cleared,     ///< info: everything that was suspect is settled; full speed again
   store_failed,        ///< warning: one line per change of state
   store_recovered,     ///< info
+  name_shared,         ///< warning: another relay works under this one's name
 };
 
 [[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;

@@ -67,6 +67,7 @@ void RelayCore::on(input::Leased& leased) {
                          ? std::min(options_.sleep, options_.lease_renewal)
                          : options_.lease_renewal;
   renew_at_ = leased.asked_at + pause;
+  look_for_namesake(leased);
   const auto& paused = leased.grant.paused_routes;
   for (auto& state : routes_) {
     const bool by_person =
@@ -129,6 +130,31 @@ void RelayCore::tell_of_partitions(NoticeKind kind, const std::vector<Partition>
     notice.detail += " of an owner that did not release";
   }
   notify(std::move(notice));
+}
+
+// Names are labels, so both go on working; but logs and `status` cannot tell them apart.
+void RelayCore::look_for_namesake(const input::Leased& leased) {
+  const auto& foreign = leased.grant.foreign;
+  const auto found = std::find_if(foreign.begin(), foreign.end(),
+                                  [&](const auto& lease) { return is_namesake(lease.owner); });
+  if (namesake_.told || found == foreign.end()) return;
+  const auto end = leased.asked_at + found->remaining;
+  if (namesake_.owner != found->owner) namesake_ = {found->owner, end};
+  if (end <= namesake_.first_end + options_.lease_time) return;
+  namesake_.told = true;
+  Notice notice;
+  notice.kind = NoticeKind::name_shared;
+  notice.detail = "another relay works under the name '" + options_.name +
+                  "'; give each one a [relay] name of its own";
+  notify(std::move(notice));
+}
+
+// An owner is a name, a hyphen and a UUID.
+bool RelayCore::is_namesake(const std::string& owner) const {
+  constexpr std::size_t uuid_length = 36;
+  const auto& name = options_.name;
+  return owner != owner_ && owner.size() == name.size() + 1 + uuid_length &&
+         owner.starts_with(name + "-");
 }
 
 void RelayCore::gain_partition(const GrantedLease& granted) {

@@ -135,6 +135,13 @@ class RelayCore {
     std::int64_t generation = 0;
   };
 
+  // Another relay under our name, which may be a dead one until its lease is renewed.
+  struct Namesake {
+    std::string owner;
+    Instant first_end{};  // of its lease, when it was seen first
+    bool told = false;
+  };
+
   // What the pass still wants from the store.
   struct Wants {
     bool lease = false;
@@ -162,6 +169,8 @@ class RelayCore {
   void gain_partition(const GrantedLease& granted);
   void tell_of_partitions(NoticeKind kind, const std::vector<Partition>& partitions,
                           int crashes = 0);
+  void look_for_namesake(const input::Leased& leased);
+  [[nodiscard]] bool is_namesake(const std::string& owner) const;
   void on_committed(const SettleDraft& draft, const SettleResult& result);
   [[nodiscard]] bool is_being_stopped(const std::string& route) const;
   void note_next_due(milliseconds wait);
@@ -284,6 +293,7 @@ class RelayCore {
 
   std::map<Partition, Holding> holdings_;
   bool foreign_partitions_ = false;
+  Namesake namesake_;
   Instant lease_until_{};
   Instant renew_at_{};
 

@@ -34,6 +34,8 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "store_failed";
     case NoticeKind::store_recovered:
       return "store_recovered";
+    case NoticeKind::name_shared:
+      return "name_shared";
   }
   return "delivery_completed";
 }
@@ -69,6 +71,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::lease_lost:
     case NoticeKind::crashes_suspected:
     case NoticeKind::store_failed:
+    case NoticeKind::name_shared:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:

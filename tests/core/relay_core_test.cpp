@@ -124,6 +124,66 @@ TEST(RelayCore, A_taken_over_partition_is_dropped_with_all_that_was_read_of_it) 
   EXPECT_FALSE(script.wants<action::Settle>());
 }
 
+TEST(RelayCore, F6_after_a_long_freeze_the_timers_are_one_tick_and_no_burst) {
+  Script script;
+  script.begin(true);
+  script.read({});
+  (void)script.take<action::Settle>();  // of the mark
+  script.give(input::Settled{});
+  script.clock_.advance(std::chrono::minutes(5));
+  script.give(input::Tick{});
+  (void)script.take<action::Lease>();
+  EXPECT_TRUE(script.pending_.empty()) << "300 renewals were missed";
+  script.give(script.leased());
+  EXPECT_FALSE(script.wants<action::Lease>());
+  EXPECT_EQ(script.pending_.size(), 1U);
+}
+
+const std::string namesake = "relay-01890a5d-ac96-774b-bcce-b302099a8057";
+
+/// Whether a standby that looks every second tells of a shared name while `owner` is at work.
+bool tells_of_shared_name(Script& script, const std::string& owner) {
+  script.give(input::Begin{true});
+  for (int second = 0; second < 20; ++second) {
+    (void)script.take<action::Lease>();
+    script.give(script.owned_by(owner));
+    script.clock_.advance(std::chrono::seconds(1));
+    script.give(input::Tick{});
+  }
+  return script.was_told(NoticeKind::name_shared);
+}
+
+TEST(RelayCore, F7_another_relay_at_work_under_the_same_name_is_told_of_once) {
+  Script script;
+  EXPECT_TRUE(tells_of_shared_name(script, namesake));
+  EXPECT_EQ(script.notices_.size(), 1U);
+}
+
+TEST(RelayCore, F7_a_relay_whose_name_only_begins_like_ours_is_another_one) {
+  for (const std::string& other :
+       {"relay-2-" + namesake.substr(6), "other-" + namesake.substr(6)}) {
+    Script script;
+    EXPECT_FALSE(tells_of_shared_name(script, other)) << other;
+  }
+}
+
+TEST(RelayCore, F7_the_lease_that_a_dead_relay_of_this_name_left_is_no_shared_name) {
+  Script script;
+  script.give(input::Begin{true});
+  (void)script.take<action::Lease>();
+  auto left = script.owned_by(namesake);
+  script.give(left);
+  for (auto& lease = left.grant.foreign.front(); lease.remaining > milliseconds(0);) {
+    script.clock_.advance(std::chrono::seconds(1));
+    script.give(input::Tick{});
+    (void)script.take<action::Lease>();
+    lease.remaining -= std::chrono::seconds(1);
+    left.asked_at = script.clock_.steady();
+    script.give(left);
+  }
+  EXPECT_FALSE(script.was_told(NoticeKind::name_shared));
+}
+
 TEST(RelayCore, An_outcome_that_comes_after_its_partition_was_lost_changes_nothing) {
   Script script;
   script.begin(true);

@@ -75,6 +75,12 @@ class Script {
     grant.leases.push_back({{Partition(0), FencingToken(token)}, true, ReadMark(), 0, suspicion});
     return {std::move(grant), clock_.steady()};
   }
+  /// The answer of a store in which `owner` has a lease that lasts as long as ours would.
+  [[nodiscard]] input::Leased owned_by(const std::string& owner) const {
+    LeaseGrant grant;
+    grant.foreign.push_back({Partition(0), owner, std::chrono::seconds(5)});
+    return {std::move(grant), clock_.steady()};
+  }
   [[nodiscard]] static input::Claimed claimed(std::vector<std::int64_t> seqs) {
     ClaimedBatch batch;
     for (const auto seq : seqs) {

@@ -321,7 +321,8 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::lease_gained, "lease_gained", Severity::info},
       {N::lease_lost, "lease_lost", Severity::warning},
       {N::store_failed, "store_failed", Severity::warning},
-      {N::store_recovered, "store_recovered", Severity::info}};
+      {N::store_recovered, "store_recovered", Severity::info},
+      {N::name_shared, "name_shared", Severity::warning}};
   for (const auto& row : rows) {
     EXPECT_EQ(to_string(row.kind), row.word);
     EXPECT_EQ(severity_of(row.kind), row.severity) << row.word;
