@@ -68,6 +68,7 @@ void RelayCore::on(input::Leased& leased) {
                          : options_.lease_renewal;
   renew_at_ = leased.asked_at + pause;
   look_for_namesake(leased);
+  if (holdings_.empty()) settle_in_question_ = false;  // others settle now
   const auto& paused = leased.grant.paused_routes;
   for (auto& state : routes_) {
     const bool by_person =
@@ -208,7 +209,7 @@ void RelayCore::on(input::TookHeld& took) {
     if (!any_route_matches(held.claimed.event->type)) continue;  // goes on waiting
     take_event(held.claimed, 0, held.delivery, open_heads);
   }
-  wants_.held = took.batch.events.size() >= options_.batch;
+  wants_.held = took.batch.events.size() >= read_limit();
 }
 
 void RelayCore::on(input::Settled& settled) {
@@ -232,6 +233,7 @@ void RelayCore::on(input::Settled& settled) {
 }
 
 void RelayCore::on_committed(const SettleDraft& draft, const SettleResult& result) {
+  if (draft.size() > 0) settle_in_question_ = false;
   for (const auto& event : draft.events)
     reading_.on_settled(event.batch);
   for (const auto& row : draft.lane_rows)
@@ -258,6 +260,7 @@ void RelayCore::on(input::StoreFailed& failed) {
   const bool repeatable = failed.error.disposition != Disposition::stop;
   if (call == StoreCall::settle && repeatable && ++settle_failures_ < most_settle_failures) return;
   if (call == StoreCall::settle) {
+    settle_in_question_ = true;
     settling_.reset();
     draft_ = {};
   }

@@ -60,6 +60,10 @@ class RelayCore {
   /// The leases held, for giving them back at the end.
   [[nodiscard]] std::vector<Lease> leases() const;
 
+  /// True from a settle that failed for good until one succeeds: not all is well with the store,
+  /// whatever else it answers.
+  [[nodiscard]] bool settle_in_question() const noexcept { return settle_in_question_; }
+
   /// Messages of this pass that were given to publishers and have no outcome yet.
   [[nodiscard]] std::size_t in_flight() const noexcept { return attempts_.size(); }
 
@@ -270,6 +274,7 @@ class RelayCore {
   [[nodiscard]] bool another_route_is_healthy(const RouteState& state) const;
   [[nodiscard]] bool nothing_moves() const;
   [[nodiscard]] bool has_room() const;
+  [[nodiscard]] std::size_t read_limit() const { return settle_in_question_ ? 1 : options_.batch; }
   [[nodiscard]] bool held_is_wanted() const;
   [[nodiscard]] bool due_is_wanted() const;
   [[nodiscard]] bool claim_is_wanted() const;
@@ -308,6 +313,9 @@ class RelayCore {
   std::optional<SettleDraft> settling_;  // what the store was given
   std::optional<Instant> drafted_at_;    // when the draft began
   unsigned settle_failures_ = 0;
+  // The last settle failed for good, so what it held will be sent again; until one succeeds, one
+  // event at a time is, and not a batch for each try.
+  bool settle_in_question_ = false;
   std::optional<Instant> mark_stored_at_;
 
   Instant now_{};  // of the step that is being taken

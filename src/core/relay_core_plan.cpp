@@ -244,7 +244,7 @@ bool RelayCore::ask_held() {
   HeldRequest request;
   request.partitions = partitions();
   request.after = held_after_;
-  request.limit = options_.batch;
+  request.limit = read_limit();
   actions_.emplace_back(action::TakeHeld{std::move(request)});
   return true;
 }
@@ -261,7 +261,7 @@ bool RelayCore::ask_due() {
   if (request.routes.empty()) return false;
   call_ = StoreCall::due;
   request.partitions = partitions();
-  request.limit = options_.batch;
+  request.limit = read_limit();
   request.bytes = options_.batch_bytes;
   actions_.emplace_back(action::TakeDue{std::move(request)});
   return true;
@@ -287,7 +287,7 @@ bool RelayCore::ask_claim() {
   ClaimRequest request;
   request.after = reading_.after();
   request.partitions = partitions();
-  request.limit = options_.batch;
+  request.limit = read_limit();
   request.bytes = options_.batch_bytes;
   actions_.emplace_back(action::Claim{std::move(request)});
   return true;
@@ -307,7 +307,7 @@ bool RelayCore::claim_is_wanted() const {
 }
 
 bool RelayCore::has_room() const {
-  return entries_.size() <= options_.batch;
+  return settle_in_question_ ? entries_.empty() : entries_.size() <= options_.batch;
 }
 
 bool RelayCore::ask_mark() {

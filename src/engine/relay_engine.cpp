@@ -253,6 +253,7 @@ void RelayEngine::note_store_failed(const Error& error, milliseconds wait) {
 
 void RelayEngine::note_store_recovered() {
   worked_once_ = true;
+  if (core_.settle_in_question()) return;  // a full disk still gives leases and events
   if (std::exchange(store_failures_, 0) == 0) return;
   Notice notice;
   notice.kind = NoticeKind::store_recovered;

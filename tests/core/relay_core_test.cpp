@@ -83,6 +83,33 @@ TEST(RelayCore, A_settle_whose_answer_is_lost_is_given_again_and_then_the_pass_f
   EXPECT_EQ(claim.request.after, std::vector{ReadMark()}) << "the event is read again";
 }
 
+TEST(RelayCore, F34_after_a_settle_that_failed_one_event_at_a_time_is_sent_until_one_is_settled) {
+  Script script;
+  script.begin();
+  script.read({1, 2});
+  script.give(Script::confirmed(script.take<action::Submit>()));
+  for (int i = 0; i < 3; ++i) {
+    (void)script.take<action::Settle>();
+    script.give(input::StoreFailed{store_error(Disposition::retry)});
+  }
+  (void)script.take<action::Done>();
+
+  script.give(input::Begin{true});
+  (void)script.take<action::Lease>();
+  script.give(script.leased());
+  EXPECT_EQ(script.take<action::TakeDue>().request.limit, 1U);
+  script.give(input::TookDue{});
+  EXPECT_EQ(script.take<action::Claim>().request.limit, 1U);
+  auto first = Script::claimed({1});
+  first.batch.more = true;
+  script.give(std::move(first));
+  EXPECT_FALSE(script.wants<action::Claim>()) << "nothing is read beside it";
+  script.give(Script::confirmed(script.take<action::Submit>()));
+  EXPECT_EQ(script.take<action::Settle>().request.routed.size(), 1U);
+  script.give(input::Settled{});
+  EXPECT_EQ(script.take<action::Claim>().request.limit, RelayOptions().batch);
+}
+
 TEST(RelayCore, A_settle_that_will_never_be_accepted_is_not_repeated) {
   Script script;
   script.begin();

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <postrider/operations.hpp>
 #include <postrider/testing/memory_publisher.hpp>
 #include <postrider/testing/memory_store.hpp>
 
@@ -75,6 +76,45 @@ class SilentPublisher final : public Publisher {
   std::atomic<std::size_t>& taken_;
 };
 
+/// A store that has room for leases and none for results, as long as `full` is set.
+class FullStore final : public Store {
+ public:
+  FullStore(std::unique_ptr<Store> store, std::atomic<bool>& full,
+            std::atomic<std::size_t>& refused)
+      : store_(std::move(store)), full_(full), refused_(refused) {}
+
+  StoreTraits traits() const override { return store_->traits(); }
+  Result<void> check_schema(Deadline deadline) override { return store_->check_schema(deadline); }
+  Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) override {
+    return store_->add(events, deadline);
+  }
+  Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
+    return store_->lease(request, deadline);
+  }
+  Result<void> release(std::span<const Lease> leases, Deadline deadline) override {
+    return store_->release(leases, deadline);
+  }
+  Result<ClaimedBatch> claim(const ClaimRequest& request, Deadline deadline) override {
+    return store_->claim(request, deadline);
+  }
+  Result<DueBatch> due(const DueRequest& request, Deadline deadline) override {
+    return store_->due(request, deadline);
+  }
+  Result<HeldBatch> held(const HeldRequest& request, Deadline deadline) override {
+    return store_->held(request, deadline);
+  }
+  Result<SettleResult> settle(const SettleRequest& request, Deadline deadline) override {
+    if (!full_) return store_->settle(request, deadline);
+    ++refused_;
+    return Error{ErrorCode::storage_failed, Disposition::retry, "full", "test", ""};
+  }
+
+ private:
+  std::unique_ptr<Store> store_;
+  std::atomic<bool>& full_;
+  std::atomic<std::size_t>& refused_;
+};
+
 class RelayTest : public ::testing::Test {
  protected:
   RelayTest() {
@@ -92,14 +132,17 @@ class RelayTest : public ::testing::Test {
     ASSERT_TRUE(testing::make_memory_store(database_)->add(added, Deadline::after(patience)));
   }
   std::unique_ptr<Relay> relay(std::unique_ptr<Publisher> publisher) {
+    return relay(testing::make_memory_store(database_), std::move(publisher));
+  }
+  std::unique_ptr<Relay> relay(std::unique_ptr<Store> store, std::unique_ptr<Publisher> publisher) {
     Route route;
     route.name = "all";
     route.destination = "test:";
     route.retry_delays = {milliseconds(1), milliseconds(1)};
     std::vector<RouteBinding> routes;
     routes.push_back({route, std::move(publisher)});
-    return std::make_unique<Relay>(testing::make_memory_store(database_), std::move(routes),
-                                   options_, system_clock(), *random_, observer_);
+    return std::make_unique<Relay>(std::move(store), std::move(routes), options_, system_clock(),
+                                   *random_, observer_);
   }
   std::unique_ptr<Publisher> memory() { return testing::make_memory_publisher(journal_); }
 
@@ -224,6 +267,30 @@ TEST_F(RelayTest, A_stop_waits_for_what_is_in_flight_no_longer_than_drain_timeou
   EXPECT_TRUE(eventually([&] { return taken == 3; }));
   stuck->request_stop();
   thread.join();
+}
+
+TEST_F(RelayTest, F34_while_no_result_can_be_stored_little_is_sent_again_and_one_line_tells_of_it) {
+  std::atomic<bool> full = true;
+  std::atomic<std::size_t> refused = 0;
+  auto running = relay(
+      std::make_unique<FullStore>(testing::make_memory_store(database_), full, refused), memory());
+  add(200);
+  std::thread thread([&] { EXPECT_TRUE(running->run()); });
+  constexpr std::size_t refusals_of_a_pass = 3;
+  constexpr std::size_t passes = 5;
+  EXPECT_TRUE(eventually([&] { return refused >= passes * refusals_of_a_pass; }));
+  EXPECT_LE(journal_->accepted().size(), 200 + 1 + refused / refusals_of_a_pass);
+  full = false;
+  const auto settled = [&] {
+    const auto status =
+        testing::make_memory_operations(database_)->status({}, Deadline::after(patience));
+    return status && status->events.unrouted == 0;
+  };
+  EXPECT_TRUE(eventually(settled));
+  running->request_stop();
+  thread.join();
+  EXPECT_EQ(observer_.count(NoticeKind::store_failed), 1U);
+  EXPECT_EQ(observer_.count(NoticeKind::store_recovered), 1U);
 }
 
 TEST_F(RelayTest, Starting_and_stopping_at_any_moment_is_safe) {
