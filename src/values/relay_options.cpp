@@ -2,6 +2,8 @@
 
 #include <postrider/relay_values.hpp>
 
+#include "values/lease_bounds.hpp"
+
 namespace postrider {
 namespace {
 
@@ -40,7 +42,7 @@ std::vector<std::string> validate(const RelayOptions& options) {
   check_count(faults, "batch", options.batch, 1, 10'000);
   check_count(faults, "batch_bytes", options.batch_bytes, 1U << 10U, 1U << 30U);
   check_duration(faults, "sleep", options.sleep, milliseconds(1), hours(1));
-  check_duration(faults, "lease_time", options.lease_time, milliseconds(200), minutes(10));
+  check_duration(faults, "lease_time", options.lease_time, milliseconds(200), most_lease_time);
   check_duration(faults, "lease_renewal", options.lease_renewal, milliseconds(50),
                  options.lease_time / 3);
   check_duration(faults, "settle_patience", options.settle_patience, milliseconds(1), minutes(10));

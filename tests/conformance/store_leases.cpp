@@ -1,6 +1,7 @@
 // What `Store::lease` and `Store::release` promise: one owner per partition, told apart by tokens.
 
 #include <algorithm>
+#include <utility>
 
 #include "conformance/store_builders.hpp"
 
@@ -108,6 +109,22 @@ TEST_P(StoreConformance, A_lease_that_ran_out_is_taken_over_with_a_higher_token)
   for (std::size_t i = 0; i < grant.leases.size(); ++i) {
     EXPECT_TRUE(grant.leases[i].gained);
     EXPECT_GT(grant.leases[i].lease.token, first.leases().at(i).token);
+  }
+}
+
+TEST_P(StoreConformance, F41_a_lease_that_a_clock_set_back_has_prolonged_is_taken_over) {
+  for (const auto& [back, free] :
+       {std::pair(std::chrono::minutes(9), false), std::pair(std::chrono::minutes(11), true)}) {
+    Claimant first(*store_, clock_, "relay-1");
+    ASSERT_THAT(first.lease().leases, SizeIs(partitions_of(*store_)));
+    clock_.advance(-back);
+    Claimant second(*store_, clock_, "relay-2");
+    const auto grant = second.lease();
+    EXPECT_THAT(grant.leases, SizeIs(free ? partitions_of(*store_) : 0));
+    EXPECT_EQ(grant.foreign.empty(), free);
+    if (!free) continue;
+    EXPECT_GT(grant.leases.front().lease.token, first.leases().front().token);
+    EXPECT_THAT(first.lease().leases, IsEmpty()) << "its token fences the frozen owner off";
   }
 }
 

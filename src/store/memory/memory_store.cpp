@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "store/memory/memory_database.hpp"
+#include "values/lease_bounds.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -396,7 +397,8 @@ Result<LeaseGrant> MemoryStore::lease(const LeaseRequest& request, Deadline /*de
     auto& row = rows[i];
     const Partition partition(static_cast<std::int32_t>(i));
     const bool renewed = row.owner == request.owner;
-    const bool free = row.owner.empty() || row.leased_until <= now;
+    const bool free =
+        row.owner.empty() || row.leased_until <= now || row.leased_until > now + most_lease_time;
     if (!renewed && !(free && owned < request.at_most)) {
       if (!free) grant.foreign.push_back({partition, row.owner, until(row.leased_until, now)});
       continue;

@@ -14,6 +14,7 @@
 #include "store/sqlite/sqlite_schema.hpp"
 #include "store/sqlite/sqlite_settle.hpp"
 #include "store_sqlite_sql.hpp"
+#include "values/lease_bounds.hpp"
 
 namespace postrider {
 namespace store::sqlite {
@@ -182,6 +183,7 @@ Result<void> SqliteStore::renew_or_take(const LeaseRequest& request, Timestamp n
   auto taking = connection_.query(statements::partitions_take);
   bind_owner(taking);
   taking.bind(":now", timestamp_text(now));
+  taking.bind(":latest_end", timestamp_text(now + most_lease_time));
   auto taken = taking.run();
   gained = taken.ok() && connection_.changes() > 0;
   return taken;

@@ -5,9 +5,10 @@
 -- Renews what the owner holds, takes free partitions and those whose lease ran out until there are
 -- $4 altogether, and returns all rows as they are then. Rows that another relay is taking at this
 -- moment are passed over. A lease of the owner that ran out and that nobody took goes on under its
--- token. $5 is the key of the advisory lock that this session holds, if it holds one: whoever can
--- share the lock of an owner knows that its session is gone. Taking what was not released counts a
--- crash. Primary key.
+-- token. One that ends later than any may last (10 min) was written before the clock was set back,
+-- and has run out. $5 is the key of the advisory lock that this session holds, if it holds one:
+-- whoever can share the lock of an owner knows that its session is gone. Taking what was not
+-- released counts a crash. Primary key.
 -- Only here: a set of partitions; SQLite has one.
 WITH clock AS MATERIALIZED (
   SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
@@ -35,6 +36,7 @@ free AS MATERIALIZED (
       p.owner <> $2::text
       AND (
         p.leased_until <= (SELECT c.now FROM clock AS c)
+        OR p.leased_until > (SELECT c.now + interval '10 min' FROM clock AS c)
         OR p.session_lock IN (SELECT g.session_lock FROM gone AS g)))
   ORDER BY p.partition
   LIMIT greatest($4::integer - (SELECT count(*) FROM held), 0)

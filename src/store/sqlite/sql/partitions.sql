@@ -8,8 +8,8 @@ ORDER BY p.partition;
 
 -- name: partitions_take
 -- Gives the partition to an owner with the next token, unless somebody's lease still runs. One
--- that its last owner has not released counts a crash.
--- Primary key.
+-- that ends later than any may last was written before the clock was set back. One that its last
+-- owner has not released counts a crash. Primary key.
 -- Only here: PostgreSQL leases all partitions in one statement.
 UPDATE {prefix}outbox_partitions
 SET owner = :owner,
@@ -17,7 +17,7 @@ SET owner = :owner,
   leased_until = :leased_until,
   crashes = crashes + (owner IS NOT NULL)
 WHERE partition = :partition
-  AND (owner IS NULL OR leased_until <= :now);
+  AND (owner IS NULL OR leased_until <= :now OR leased_until > :latest_end);
 
 -- name: partitions_renew
 -- Moves the end of a lease, also of one that ran out and that nobody took. Primary key.
