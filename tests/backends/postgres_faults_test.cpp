@@ -8,6 +8,7 @@
 #include "backends/postgres_database.hpp"
 #include "conformance/store_builders.hpp"
 #include "servers/chaos_proxy.hpp"
+#include "store/postgres/postgres_connection.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -294,6 +295,16 @@ TEST_F(PostgresFaults, F26_a_row_lock_of_somebody_else_is_not_waited_for_without
             "0");
   session_->run("ROLLBACK");
   EXPECT_THAT(relay.settle(request).stale_events, IsEmpty());
+}
+
+TEST_F(PostgresFaults, F30_a_transaction_that_a_relay_left_open_would_be_ended_by_the_server) {
+  NEEDS_DATABASE();
+  store::postgres::PostgresConnection relay(database_->options(), store::postgres::Use::relay);
+  ASSERT_TRUE(relay.begin(soon()));
+  const auto bounded = relay.run_script(
+      "DO $$ BEGIN ASSERT current_setting('idle_in_transaction_session_timeout') = '30s'; END $$",
+      "the look at its bound", soon());
+  EXPECT_TRUE(bounded) << describe(bounded.error());
 }
 
 TEST_F(PostgresFaults, F40_a_settle_waits_by_its_own_deadline_and_not_by_the_roles) {

@@ -48,6 +48,7 @@ const std::vector<ErrorCase> error_cases = {
     {"42703", schema_mismatch, stop},
     {"42704", schema_mismatch, stop},
     {"42883", schema_mismatch, stop},
+    {"42P05", config_invalid, stop},
     {"42P06", already_exists, reject},
     {"42P07", already_exists, stop},
     {"42710", already_exists, stop},

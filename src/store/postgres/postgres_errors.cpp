@@ -41,6 +41,7 @@ constexpr ErrorRow rows[] = {
     {"42703", schema_mismatch, stop, migrate, true},
     {"42704", schema_mismatch, stop, migrate, true},
     {"42883", schema_mismatch, stop, migrate, true},
+    {"42P05", config_invalid, stop, "A pooler shares this session; pool by session.", true},
     {"42P06", already_exists, reject, "Choose another schema.", true},
     {"42P07", already_exists, stop, "Remove what is in the way, or choose another prefix.", true},
     {"42710", already_exists, stop, "Remove what is in the way, or choose another prefix.", true},
