@@ -41,7 +41,9 @@ class PostgresDatabase {
   PostgresOptions options_;
 };
 
-/// A missing server is a failure in CI and a skip with its reason elsewhere. True: leave the test.
+/// What is missing, for the reason `why`, is a failure in CI and a skip elsewhere. True: leave the
+/// test.
+[[nodiscard]] bool lacks(const std::string& why);
 [[nodiscard]] bool lacks_postgres();
 
 }  // namespace postrider::testing

@@ -82,6 +82,14 @@ void Running::signal(int number) const {
   ::kill(pid_, number);
 }
 
+std::int64_t Running::peak_memory_bytes() const {
+  const auto status = content("/proc/" + std::to_string(pid_) + "/status");
+  const std::string_view label = "VmHWM:";
+  const auto line = status.find(label);
+  if (line == std::string::npos) throw std::runtime_error("the process is gone");
+  return std::stoll(status.substr(line + label.size())) * 1024;
+}
+
 std::string Running::err() const {
   return content(streams_ / "err");
 }
@@ -127,8 +135,7 @@ std::unique_ptr<Running> Workshop::start(const std::vector<std::string>& words,
                                          const std::string& input) {
   std::vector<std::string> command{POSTRIDER_TEST_BIN_DIR "/postrider"};
   command.insert(command.end(), words.begin(), words.end());
-  const auto streams = folder_ / (".run-" + std::to_string(++runs_));
-  return std::make_unique<Running>(folder_, command, variables, input, streams);
+  return start_program(command, input);
 }
 
 Finished Workshop::run(const std::vector<std::string>& words, const std::string& input) {
@@ -136,8 +143,13 @@ Finished Workshop::run(const std::vector<std::string>& words, const std::string&
 }
 
 Finished Workshop::run_program(const std::vector<std::string>& words) {
+  return start_program(words)->finish();
+}
+
+std::unique_ptr<Running> Workshop::start_program(const std::vector<std::string>& words,
+                                                 const std::string& input) {
   const auto streams = folder_ / (".run-" + std::to_string(++runs_));
-  return Running(folder_, words, variables, {}, streams).finish();
+  return std::make_unique<Running>(folder_, words, variables, input, streams);
 }
 
 void Workshop::write(const std::string& name, std::string_view text) const {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -32,6 +33,8 @@ class Running {
   Running& operator=(const Running&) = delete;
 
   void signal(int number) const;
+  /// The most memory that it has held at once.
+  [[nodiscard]] std::int64_t peak_memory_bytes() const;
   /// What has been written to standard error so far.
   [[nodiscard]] std::string err() const;
   /// Waits until standard error holds `text`; false when it does not come to that.
@@ -64,6 +67,9 @@ class Workshop {
                                  const std::string& input = {});
   /// Runs another program.
   Finished run_program(const std::vector<std::string>& words);
+  /// Starts another program.
+  std::unique_ptr<Running> start_program(const std::vector<std::string>& words,
+                                         const std::string& input = {});
 
   void write(const std::string& name, std::string_view content) const;
   [[nodiscard]] std::string read(const std::string& name) const;

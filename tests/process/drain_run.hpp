@@ -54,8 +54,10 @@ void drain_disturbed(const DrainRun& run, const Disturbance& disturbance);
 /// How many of them are repeats.
 [[nodiscard]] std::size_t repeats_among(const std::vector<Arrived>& arrived);
 
-/// Expects that nothing is lost, that first occurrences of an aggregate ascend by seq, and that
-/// repeats are equal.
+/// Expects that first occurrences of an aggregate ascend by seq, and that repeats are equal.
+void expect_ordered(const std::vector<Arrived>& arrived);
+
+/// Expects besides that nothing is lost.
 void expect_sound(const DrainRun& run, const std::vector<Arrived>& arrived);
 
 /// Starts `postrider relay --loop` in `shop` for each portion and kills it in the midst; then

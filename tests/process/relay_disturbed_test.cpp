@@ -27,13 +27,6 @@ DrainRun small_run(RelayLine& line, int portions) {
 
 void nothing(int) {}
 
-/// Ends a relay in good order and expects that it says so.
-void expect_clean_stop(Running& relay) {
-  relay.signal(SIGTERM);
-  const auto finished = relay.finish();
-  EXPECT_EQ(finished.code, 0) << finished.err;
-}
-
 TEST(RelayDisturbed, F66_RabbitMQ_is_restarted_again_and_again) {
   if (lacks_servers()) return;
   RelayLine line("restarts-of-broker");
@@ -59,9 +52,7 @@ TEST(RelayDisturbed, F66_RabbitMQ_is_restarted_again_and_again) {
 TEST(RelayDisturbed, F18_PostgreSQL_crashes_again_and_again) {
   if (lacks_servers()) return;
   PostgresServer server;
-  LineSettings settings;
-  settings.server = &server;
-  RelayLine line("crashes-of-database", settings);
+  RelayLine line("crashes-of-database", on_server(server));
   const auto run = small_run(line, 6);
   const auto relay = line.start_relay();
   drain_disturbed(
@@ -99,6 +90,28 @@ TEST(RelayDisturbed, Relays_join_and_leave_and_the_first_one_too) {
   EXPECT_TRUE(all_arrive(run));
   EXPECT_GE(count_of(*relays[0], "lease_gained"), 1U);
   expect_clean_stop(*relays[0]);
+  expect_sound(run, line.arrived());
+}
+
+TEST(RelayDisturbed, F7_two_relays_of_one_name_both_work_and_say_so) {
+  if (lacks_servers()) return;
+  LineSettings settings;
+  settings.relay += "name = \"twin\"\n";
+  RelayLine line("twins", settings);
+  const auto run = small_run(line, 2);
+  auto first = line.start_relay();
+  ASSERT_TRUE(tells(*first, "lease_gained"));
+  const auto token = line.sql("SELECT max(token) FROM outbox_partitions");
+  auto second = line.start_relay();
+  EXPECT_TRUE(tells(*second, "name_shared"));
+  EXPECT_THAT(second->err(), HasSubstr("'twin'"));
+  drain_disturbed(run, {nothing, [&](int portion) {
+                          if (portion == 0) expect_clean_stop(*first);
+                        }});
+  EXPECT_TRUE(all_arrive(run));
+  EXPECT_NE(line.sql("SELECT max(token) FROM outbox_partitions"), token);
+  expect_clean_stop(*second);
+  EXPECT_EQ(count_of(*second, "name_shared"), 1U);
   expect_sound(run, line.arrived());
 }
 

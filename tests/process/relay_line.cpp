@@ -1,5 +1,6 @@
 #include "process/relay_line.hpp"
 
+#include <csignal>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -40,11 +41,16 @@ bool lacks_servers() {
   return ::testing::Test::IsSkipped() || ::testing::Test::HasFailure();
 }
 
+LineSettings on_server(Postgres& server) {
+  LineSettings settings;
+  settings.server = &server;
+  return settings;
+}
+
 RelayLine::RelayLine(std::string name, const LineSettings& settings)
     : name_(std::move(name)), database_({}, settings.server) {
   session().declare_exchange(name_);
-  session().declare_queue(name_);
-  session().bind(name_, name_, "#");
+  declare_queue();
   shop_.write("postrider.toml", configuration(name_, database_, settings));
 }
 
@@ -87,6 +93,11 @@ const std::vector<Arrived>& RelayLine::arrived() {
   return arrived_;
 }
 
+void RelayLine::declare_queue() {
+  session().declare_queue(name_);
+  session().bind(name_, name_, "#");
+}
+
 RabbitmqSession& RelayLine::session() {
   if (!session_) session_.emplace(shared_rabbitmq().ports().amqp);
   return *session_;
@@ -108,6 +119,12 @@ std::size_t count_of(const Running& relay, const std::string& kind) {
   for (auto at = log.find(wanted); at != std::string::npos; at = log.find(wanted, at + 1))
     ++count;
   return count;
+}
+
+void expect_clean_stop(Running& relay) {
+  relay.signal(SIGTERM);
+  const auto finished = relay.finish();
+  EXPECT_EQ(finished.code, 0) << finished.err;
 }
 
 bool tells(const Running& relay, const std::string& kind, std::size_t times) {

@@ -29,6 +29,9 @@ struct LineSettings {
   Postgres* server = nullptr;  ///< null: the shared one
 };
 
+/// A line whose database stands on this server.
+[[nodiscard]] LineSettings on_server(Postgres& server);
+
 /// Thread safety: one thread at a time.
 class RelayLine {
  public:
@@ -47,12 +50,18 @@ class RelayLine {
   /// Starts `postrider relay --loop`, with more words.
   [[nodiscard]] std::unique_ptr<Running> start_relay(const std::vector<std::string>& words = {});
   /// The first column of the first row, in a session of its own.
-  [[nodiscard]] std::string sql(const std::string& statement) const;
+  std::string sql(const std::string& statement) const;
   [[nodiscard]] std::int64_t count(const std::string& statement) const;
+  /// Events that no relay has settled yet.
+  [[nodiscard]] std::int64_t unrouted() const {
+    return count("outbox_events WHERE routed_at IS NULL");
+  }
 
   /// Takes what has arrived at the queue, and returns everything so far. While the broker is away
   /// nothing arrives.
   const std::vector<Arrived>& arrived();
+  /// The queue with its binding; a line begins with them.
+  void declare_queue();
   /// Messages on the queue are taken by nobody else; a session lost with the broker is made anew.
   [[nodiscard]] RabbitmqSession& session();
 
@@ -68,6 +77,9 @@ class RelayLine {
 
 /// How many lines of a relay's log tell of `kind`.
 [[nodiscard]] std::size_t count_of(const Running& relay, const std::string& kind);
+
+/// Ends a relay by SIGTERM and expects that it says that all is in order.
+void expect_clean_stop(Running& relay);
 
 /// Waits until a relay has told of `kind` so many times; false when it does not come to that.
 [[nodiscard]] bool tells(const Running& relay, const std::string& kind, std::size_t times = 1);

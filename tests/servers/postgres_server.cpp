@@ -91,8 +91,11 @@ std::string why_no_postgres() {
 Postgres::Postgres(std::string socket_folder, int port)
     : socket_folder_(std::move(socket_folder)), port_(port) {}
 
-PostgresServer::PostgresServer(std::vector<std::string> settings)
-    : TemporaryFolder("postgres"), Postgres(path(), free_port()), settings_(std::move(settings)) {
+PostgresServer::PostgresServer(std::vector<std::string> settings, Environment variables)
+    : TemporaryFolder("postgres"),
+      Postgres(path(), free_port()),
+      settings_(std::move(settings)),
+      variables_(std::move(variables)) {
   if (is_root()) {
     const auto* const user = ::getpwnam(server_user);
     if (user == nullptr || ::chown(folder().c_str(), user->pw_uid, user->pw_gid) != 0) {
@@ -136,6 +139,13 @@ void PostgresServer::start() {
   for (const auto& setting : settings) {
     arguments.emplace_back("-c");
     arguments.push_back(setting);
+  }
+  // Only for the server itself: a preloaded library may make files as whoever loads it first.
+  if (!variables_.empty()) {
+    std::vector<std::string> prefix = {find_program("env")};
+    for (const auto& [name, value] : variables_)
+      prefix.push_back(name + "=" + value);
+    arguments.insert(arguments.begin(), prefix.begin(), prefix.end());
   }
   process_.emplace(as_server_user(std::move(arguments)), environment(), file("server.log"));
   const auto give_up = std::chrono::steady_clock::now() + patience;

@@ -60,8 +60,8 @@ class Postgres {
 class PostgresServer final : private TemporaryFolder, public Postgres {
  public:
   /// Makes a database cluster and starts it, with `settings` ("name=value") beside our own. It
-  /// writes to disk as in production.
-  explicit PostgresServer(std::vector<std::string> settings = {});
+  /// writes to disk as in production. `variables` join the environment that it runs in.
+  explicit PostgresServer(std::vector<std::string> settings = {}, Environment variables = {});
   ~PostgresServer() override;
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
@@ -81,6 +81,7 @@ class PostgresServer final : private TemporaryFolder, public Postgres {
   void end_with_signal(int number);
 
   std::vector<std::string> settings_;
+  Environment variables_;
   std::optional<ChildProcess> process_;
 };
 
