@@ -65,6 +65,10 @@ class TimedStore final : public Store {
   Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) override {
     return inner_->add(events, deadline);
   }
+  Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                           Deadline deadline) override {
+    return inner_->add_once(event, key, deadline);
+  }
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
     return inner_->lease(request, deadline);
   }

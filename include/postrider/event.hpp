@@ -40,6 +40,15 @@ struct NewEvent {
   std::optional<Timestamp> available_at;  ///< not to be delivered before this time
 };
 
+/// What a client calls its own request, so that a repeated request writes no second event.
+struct IdempotencyKey {
+  std::string scope;  ///< whose keys these are: "orders-api"; 1 to 255 bytes
+  std::string key;    ///< unique within the scope; 1 to 255 bytes
+};
+
+/// Tells whether `key` may be used: lengths, UTF-8, no control characters. Errors: as of `check`.
+[[nodiscard]] Result<void> check(const IdempotencyKey& key);
+
 /// An event as it stands in the outbox.
 struct Event {
   Seq seq;

@@ -34,6 +34,8 @@ enum class NoticeKind : std::uint8_t {
   store_failed,        ///< warning: one line per change of state
   store_recovered,     ///< info
   name_shared,         ///< warning: another relay works under this one's name
+  rows_purged,         ///< info: what was older than its retention is gone
+  purge_failed,        ///< warning: the first failure in a row; it is tried again
 };
 
 [[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;
@@ -53,9 +55,10 @@ struct Notice {
   std::optional<int> attempts;
   std::optional<milliseconds> wait;  ///< until the next try
   std::optional<Partition> partition;
-  std::optional<int> crashes;  ///< how often in a row owners of the partition have died
-  std::string code;            ///< safe reason code
-  std::string detail;          ///< safe text for people
+  std::optional<int> crashes;        ///< how often in a row owners of the partition have died
+  std::optional<std::int64_t> rows;  ///< how many were deleted
+  std::string code;                  ///< safe reason code
+  std::string detail;                ///< safe text for people
 };
 
 }  // namespace postrider

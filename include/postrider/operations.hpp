@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The seam of people: what `postrider status`, `dead`, `route` and `purge` ask of a database.
+/// The seam of people: what `postrider status`, `dead` and `route` ask of a database.
 ///
 /// Reading never locks and never writes. Each change is one transaction that is written to
 /// `postrider_audit` and bumps the generation of the partitions it touches, so that a running relay
@@ -57,6 +57,12 @@ struct Status {
   std::vector<std::string> paused_routes;
 };
 
+/// Where a dead letter stands in their order.
+struct DeadPlace {
+  Seq event_seq;
+  std::string route;
+};
+
 /// Which dead letters a command means. All fields that are set must hold.
 struct DeadFilter {
   std::vector<DeliveryId> ids;
@@ -65,6 +71,8 @@ struct DeadFilter {
   std::optional<std::string> failure_code;
   std::optional<bool> ambiguous;
   std::size_t limit = 1000;  ///< 1 to 100,000
+  /// Only those behind this one, in the order of `dead_letters`: for going on after a limit.
+  std::optional<DeadPlace> after;
 };
 
 struct DeadLetter {
@@ -77,6 +85,9 @@ struct DeadLetter {
 struct Operator {
   std::string name;
   std::string reason;
+  /// What the command selects by, when it is many: "route=orders code=timeout". Each transaction of
+  /// such a command then leaves one more line, with this and the number of rows.
+  std::string filter = {};
 };
 
 class Operations {
@@ -100,12 +111,6 @@ class Operations {
                                    std::optional<Timestamp> now, Deadline deadline) = 0;
   virtual Result<bool> route_resume(const std::string& route, const Operator& who,
                                     std::optional<Timestamp> now, Deadline deadline) = 0;
-  /// Deletes up to `limit` events, with their deliveries, whose last completion is older than
-  /// `older_than` and of which nothing is pending, dispatched, held or failed; a dead letter that
-  /// has a later generation is history and keeps nothing. Returns how many events went (with
-  /// `dry_run`: would go).
-  virtual Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
-                                     std::optional<Timestamp> now, Deadline deadline) = 0;
 };
 
 }  // namespace postrider

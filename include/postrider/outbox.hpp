@@ -27,15 +27,6 @@ struct OutboxOptions {
   EventLimits limits;  ///< a larger payload costs memory in every relay
 };
 
-/// What a client calls its own request, so that a repeated request writes no second event.
-struct IdempotencyKey {
-  std::string scope;  ///< whose keys these are: "orders-api"; 1 to 255 bytes
-  std::string key;    ///< unique within the scope; 1 to 255 bytes
-};
-
-/// Tells whether `key` may be used: lengths, UTF-8, no control characters. Errors: as of `check`.
-[[nodiscard]] Result<void> check(const IdempotencyKey& key);
-
 /// The outbox inside one open transaction, as a unit of work is given it.
 class Outbox {
  public:

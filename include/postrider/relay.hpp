@@ -6,8 +6,8 @@
 /// ARCHITECTURE.md; the decisions are those of src/core, driven here by one coordinating thread and
 /// one thread per route.
 ///
-/// Ownership: a relay owns its store and publishers; clock, random source and observer are borrowed
-///   and must outlive it.
+/// Ownership: a relay owns its store, publishers and purger; clock, random source and observer are
+///   borrowed and must outlive it.
 /// Thread safety: `request_stop` from any thread; everything else from one thread at a time.
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include <postrider/clock.hpp>
 #include <postrider/observer.hpp>
 #include <postrider/publisher.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/relay_values.hpp>
 #include <postrider/result.hpp>
 #include <postrider/route.hpp>
@@ -46,9 +47,12 @@ struct LoopReport {
 
 class Relay {
  public:
+  /// Without a purger nothing is ever deleted.
+  ///
   /// Requires: `validate` finds nothing in `options` nor in any route, and route names are unique.
   Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
-        const Clock& clock, Random& random, Observer& observer);
+        const Clock& clock, Random& random, Observer& observer,
+        std::unique_ptr<Purger> purger = nullptr);
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
@@ -68,6 +72,9 @@ class Relay {
   /// Runs until `request_stop`: reading ahead, publishing and settling overlap, with the same
   /// visible result as passes. Survives outages of the store and of destinations.
   ///
+  /// While it owns partition 0 and no backlog waits, it deletes what is older than its retention,
+  /// on a thread and a connection of their own.
+  ///
   /// Errors: only what a person has to mend (`Disposition::stop`): schema, credentials, rights.
   Result<LoopReport> run();
 
@@ -76,6 +83,8 @@ class Relay {
   void request_stop() noexcept;
 
   /// Gives the leases back and closes the publishers. Idempotent; the destructor does it too.
+  ///
+  /// Blocking: also until a purge that is running has ended, at most `store_timeout`.
   Result<void> close();
 
  private:

@@ -13,6 +13,7 @@
 #include <postrider/clock.hpp>
 #include <postrider/ids.hpp>
 #include <postrider/outcome.hpp>
+#include <postrider/retention.hpp>
 #include <postrider/store_values.hpp>
 
 namespace postrider {
@@ -40,6 +41,7 @@ struct RelayOptions {
   milliseconds drain_timeout{30'000};    ///< how long a stop waits for what is in flight
   milliseconds store_timeout{10'000};    ///< patience of one call of the store
   Unrouted unrouted = Unrouted::hold;
+  Retention retention;  ///< of the loop of a relay that has a purger
 };
 
 /// Every fault of `options` at once, one sentence each; empty when they can be used.

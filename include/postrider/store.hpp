@@ -58,6 +58,14 @@ class Store {
   /// is taken; then none is written.
   virtual Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) = 0;
 
+  /// Writes one event in a transaction of its own, once per key, as `Outbox::add` with a key does.
+  ///
+  /// Returns the id of the event that took the key, be it this one or an earlier one with the same
+  /// content. Blocking: also until an open transaction with the same key has ended.
+  /// Errors: also `key_reused`; then nothing is written.
+  virtual Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                                   Deadline deadline) = 0;
+
   /// Renews what `owner` holds and takes free or expired partitions until it holds `at_most`.
   ///
   /// Tokens strictly increase per partition, also over releases; a lease that ran out and that

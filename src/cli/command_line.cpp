@@ -196,7 +196,7 @@ void add_check(App& app, Options& options) {
   add_database(*check, options.database);
 }
 
-void add_dead_filter(App& app, DeadOptions& chosen) {
+void add_dead_filter(App& app, DeadOptions& chosen, std::int64_t most, const char* limit) {
   app.add_option("--route", chosen.route, "Only of this route")->type_name("NAME");
   app.add_option("--type", chosen.type, "Only events of this type")->type_name("TYPE");
   app.add_option("--code", chosen.code, "Only with this failure code")->type_name("CODE");
@@ -205,9 +205,7 @@ void add_dead_filter(App& app, DeadOptions& chosen) {
          "Only those that may (not) have arrived")
       ->type_name("yes|no")
       ->check(one_of({"yes", "no"}));
-  app.add_option("--limit", chosen.limit, "Most of them [1000]")
-      ->type_name("N")
-      ->check(between(1, 100'000));
+  app.add_option("--limit", chosen.limit, limit)->type_name("N")->check(between(1, most));
 }
 
 void add_dead_change(App& dead, const std::string& name, const std::string& purpose,
@@ -215,9 +213,9 @@ void add_dead_change(App& dead, const std::string& name, const std::string& purp
   auto* change = command(dead, name, purpose, examples);
   auto& chosen = options.dead;
   change->add_option("ids", chosen.ids, "Deliveries, as `dead list` shows them")->type_name("ID");
-  add_dead_filter(*change, chosen);
+  add_dead_filter(*change, chosen, most_count, "Most of them, oldest first [no limit]");
   change->add_flag("--all", chosen.all, "All dead letters, when nothing else selects some");
-  change->add_flag("--dry-run", chosen.dry_run, "Show which, change nothing");
+  change->add_flag("--dry-run", chosen.dry_run, "Show the first and how many, change nothing");
   change->add_flag("--yes", chosen.yes, "Do not ask");
   add_operator(*change, chosen.reason, chosen.operator_name);
   add_database(*change, options.database);
@@ -230,7 +228,7 @@ void add_dead(App& app, Options& options) {
   dead->require_subcommand(1);
   auto* list = command(*dead, "list", "List dead letters",
                        "  postrider dead list --route orders --format json\n");
-  add_dead_filter(*list, options.dead);
+  add_dead_filter(*list, options.dead, 100'000, "Most of them [1000]");
   add_format(*list, options.dead.json);
   add_database(*list, options.database);
 
@@ -277,12 +275,21 @@ void add_route(App& app, Options& options) {
 }
 
 void add_purge(App& app, Options& options) {
-  auto* purge = command(app, "purge", "Delete old events of which nothing is open or failed",
-                        "  postrider purge --older-than 30d --dry-run\n"
-                        "  postrider purge --older-than 30d\n");
-  purge->add_option("--older-than", options.purge.older_than, "Completed so long ago [7d]")
+  auto* purge = command(
+      app, "purge", "Delete what is older than its retention",
+      "  postrider purge                             each by its retention\n"
+      "  postrider purge --events --older-than 30d --dry-run\n"
+      "  postrider purge --receipts --older-than 90d --reason 'disk'\n\n"
+      "An event goes only if nothing of it is open or a dead letter. relay --loop does the\n"
+      "same by itself.");
+  auto& chosen = options.purge;
+  purge->add_flag("--events", chosen.events, "Events, counted from their completion");
+  purge->add_flag("--keys", chosen.keys, "Idempotency keys");
+  purge->add_flag("--receipts", chosen.receipts, "Receipts of the inbox");
+  purge->add_option("--older-than", chosen.older_than, "Instead of the configured retention")
       ->type_name("DURATION");
-  purge->add_flag("--dry-run", options.purge.dry_run, "Count, delete nothing");
+  purge->add_flag("--dry-run", chosen.dry_run, "Count, delete nothing");
+  add_operator(*purge, chosen.reason, chosen.operator_name);
   add_database(*purge, options.database);
 }
 
@@ -361,6 +368,11 @@ std::string contradiction(const Options& options) {
   }
   if (options.command == "emit" && !options.emit.jsonl && options.emit.type.empty()) {
     return "emit needs --type or --jsonl";
+  }
+  const auto& purge = options.purge;
+  if (options.command == "purge" && purge.older_than && !purge.events && !purge.keys &&
+      !purge.receipts) {
+    return "--older-than needs --events, --keys or --receipts: each has its own retention";
   }
   return {};
 }

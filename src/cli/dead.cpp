@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/fair_turns.hpp"
 #include "cli/session.hpp"
 #include "cli/table.hpp"
 #include "observe/log.hpp"
@@ -12,10 +13,6 @@ namespace postrider::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::optional<std::string> given(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
 
 Result<DeadFilter> filter_of(const DeadOptions& options) {
   DeadFilter filter;
@@ -29,17 +26,17 @@ Result<DeadFilter> filter_of(const DeadOptions& options) {
     }
     filter.ids.emplace_back(*id);
   }
-  filter.route = given(options.route);
-  filter.event_type = given(options.type);
-  filter.failure_code = given(options.code);
+  filter.route = options.route;
+  filter.event_type = options.type;
+  filter.failure_code = options.code;
   filter.ambiguous = options.ambiguous;
-  filter.limit = static_cast<std::size_t>(options.limit);
+  if (options.limit) filter.limit = static_cast<std::size_t>(*options.limit);
   return filter;
 }
 
 bool selects(const DeadOptions& options) {
-  return !options.ids.empty() || !options.route.empty() || !options.type.empty() ||
-         !options.code.empty() || options.ambiguous.has_value();
+  return !options.ids.empty() || options.route || options.type || options.code ||
+         options.ambiguous.has_value();
 }
 
 std::string finished(const Delivery& delivery) {
@@ -113,29 +110,166 @@ std::string details_of(const DeadLetter& letter, const Console& console) {
   return table.text(console);
 }
 
-/// `dead retry` and `dead discard`: select, show, ask, do.
+// Rows that one transaction changes: a settle of a relay waits for as long.
+constexpr std::size_t change_rows = 1000;
+// Bounds the memory of one command: ids of 16 bytes.
+constexpr std::size_t most_changed = 1'000'000;
+constexpr std::size_t shown_rows = 20;
+
+/// What tells `dead retry` from `dead discard`.
 struct Change {
   std::string command;  // "dead retry"
   std::string verb;     // "retry"
-  std::string done;     // "retried"
+  std::string done;     // "given a new life"
   Result<std::vector<DeliveryId>> (Operations::*apply)(const DeadFilter&, const Operator&,
                                                        std::optional<Timestamp>, Deadline);
 };
 
-// Nothing when the change may go on.
-std::optional<ExitCode> ask(const Change& change, const DeadOptions& options, std::size_t count,
-                            Console& console) {
-  if (options.yes) return std::nullopt;
-  const auto what = counted(static_cast<std::int64_t>(count), "dead letter");
-  const auto answer = console.confirm(fmt::format("{} {}?", change.verb, what));
-  if (!answer) {
-    console.complain(change.command, "there is no terminal to ask on. Give --yes, or --dry-run.");
-    return ExitCode::usage;
-  }
-  if (*answer) return std::nullopt;
-  console.note("Nothing was changed.\n");
-  return ExitCode::ok;
+/// For the audit: "route=orders code=timeout", "all"; empty when only ids were given.
+std::string described(const DeadOptions& options) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
+    if (value) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, *value);
+  };
+  add("route", options.route);
+  add("type", options.type);
+  add("code", options.code);
+  if (options.ambiguous) add("ambiguous", *options.ambiguous ? "yes" : "no");
+  if (text.empty() && options.ids.empty()) text = "all";
+  if (!text.empty() && options.limit) add("limit", std::to_string(*options.limit));
+  return text;
 }
+
+/// Finds what fits, shows it, asks, and changes exactly that, page by page: what comes to fit
+/// meanwhile, a letter that fails again for instance, is left alone.
+class ChangeRun {
+ public:
+  ChangeRun(const Change& change, const DeadOptions& options, DeadFilter filter,
+            const Session& session, Console& console)
+      : change_(change),
+        options_(options),
+        filter_(std::move(filter)),
+        session_(session),
+        console_(console),
+        operations_(session.backend().operations()) {}
+
+  ExitCode run() {
+    if (const auto failed = find()) return *failed;
+    if (found_ == 0) {
+      console_.print("No dead letter fits.\n");
+      return ExitCode::ok;
+    }
+    if (options_.dry_run || !options_.yes) show();
+    if (options_.dry_run) return ExitCode::ok;
+    if (const auto stopped = ask()) return *stopped;
+    return change_all();
+  }
+
+ private:
+  struct Page {
+    std::optional<DeadPlace> after;
+    std::vector<DeliveryId> ids;
+  };
+
+  std::optional<ExitCode> find() {
+    const auto wanted = std::min(
+        most_changed, options_.limit ? static_cast<std::size_t>(*options_.limit) : most_changed);
+    for (bool more = true; more && found_ < wanted;) {
+      filter_.limit = std::min(change_rows, wanted - found_);
+      const auto letters = operations_->dead_letters(filter_, session_.deadline());
+      if (!letters) {
+        console_.end_progress();
+        return console_.fail(change_.command, letters.error());
+      }
+      keep(*letters);
+      more = letters->size() == filter_.limit;
+      console_.progress(counted_letters(found_) + " found");
+    }
+    console_.end_progress();
+    return std::nullopt;
+  }
+
+  void keep(const std::vector<DeadLetter>& letters) {
+    if (letters.empty()) return;
+    Page page{filter_.after, {}};
+    for (const auto& letter : letters) {
+      page.ids.push_back(letter.delivery.id);
+      if (shown_.size() < shown_rows) shown_.push_back(letter);
+    }
+    const auto& last = letters.back().delivery;
+    filter_.after = DeadPlace{last.event_seq, last.route};
+    found_ += letters.size();
+    pages_.push_back(std::move(page));
+  }
+
+  void show() {
+    console_.print(table_of(shown_, console_));
+    if (found_ > shown_.size()) {
+      console_.print(fmt::format("and {} more: {} in all.\n", found_ - shown_.size(),
+                                 counted_letters(found_)));
+    }
+  }
+
+  // Nothing when the change may go on.
+  std::optional<ExitCode> ask() {
+    if (options_.yes) return std::nullopt;
+    const auto answer =
+        console_.confirm(fmt::format("{} {}?", change_.verb, counted_letters(found_)));
+    if (!answer) {
+      console_.complain(change_.command,
+                        "there is no terminal to ask on. Give --yes, or --dry-run.");
+      return ExitCode::usage;
+    }
+    if (*answer) return std::nullopt;
+    console_.note("Nothing was changed.\n");
+    return ExitCode::ok;
+  }
+
+  ExitCode change_all() {
+    const Operator who{operator_name(options_.operator_name), options_.reason, described(options_)};
+    std::size_t changed = 0;
+    FairTurns turns(system_clock());
+    for (auto& page : pages_) {
+      if (changed > 0) turns.next();
+      filter_.after = page.after;
+      filter_.limit = page.ids.size();
+      filter_.ids = std::move(page.ids);
+      const auto ids =
+          (*operations_.*change_.apply)(filter_, who, std::nullopt, session_.deadline());
+      if (!ids) return failed_after(changed, ids.error());
+      changed += ids->size();
+      console_.progress(fmt::format("{} of {} {}", changed, found_, change_.done));
+    }
+    console_.end_progress();
+    console_.print(fmt::format("{} {}.\n", counted_letters(changed), change_.done));
+    return ExitCode::ok;
+  }
+
+  // Each page is a transaction, so the same command goes on where this one ended.
+  ExitCode failed_after(std::size_t changed, const Error& error) {
+    console_.end_progress();
+    if (changed > 0) {
+      console_.print(
+          fmt::format("{} {} before a failure; the same command goes on with the rest.\n",
+                      counted_letters(changed), change_.done));
+    }
+    return console_.fail(change_.command, error);
+  }
+
+  static std::string counted_letters(std::size_t count) {
+    return counted(static_cast<std::int64_t>(count), "dead letter");
+  }
+
+  const Change& change_;
+  const DeadOptions& options_;
+  DeadFilter filter_;
+  const Session& session_;
+  Console& console_;
+  std::unique_ptr<Operations> operations_;
+  std::vector<Page> pages_;
+  std::vector<DeadLetter> shown_;
+  std::size_t found_ = 0;
+};
 
 ExitCode run_change(const Change& change, const Options& options, Console& console) {
   const auto& dead = options.dead;
@@ -147,27 +281,7 @@ ExitCode run_change(const Change& change, const Options& options, Console& conso
   if (!filter) return console.fail(change.command, filter.error());
   Session session(options.database);
   if (const auto failed = session.open(Needs::store, console)) return *failed;
-  const auto operations = session.backend().operations();
-  const auto letters = operations->dead_letters(*filter, session.deadline());
-  if (!letters) return console.fail(change.command, letters.error());
-  if (letters->empty()) {
-    console.print("No dead letter fits.\n");
-    return ExitCode::ok;
-  }
-  if (dead.dry_run || !dead.yes) console.print(table_of(*letters, console));
-  if (dead.dry_run) return ExitCode::ok;
-  if (const auto stopped = ask(change, dead, letters->size(), console)) return *stopped;
-
-  // Exactly those that were shown: others may have come to fit the filter since.
-  filter->ids.clear();
-  for (const auto& letter : *letters)
-    filter->ids.push_back(letter.delivery.id);
-  const Operator who{operator_name(dead.operator_name), dead.reason};
-  const auto ids = (*operations.*change.apply)(*filter, who, std::nullopt, session.deadline());
-  if (!ids) return console.fail(change.command, ids.error());
-  console.print(fmt::format(
-      "{} {}.\n", counted(static_cast<std::int64_t>(ids->size()), "dead letter"), change.done));
-  return ExitCode::ok;
+  return ChangeRun(change, dead, std::move(filter).value(), session, console).run();
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ store = {store}   # sqlite:PATH or postgresql://user@host/database
 # sleep = "1s"          # pause of an idle `relay --loop`
 # unrouted = "hold"     # or "discard": events that no route matches
 
+[retention]
+# events = "7d"         # what `relay --loop` deletes; "off" keeps for ever
+# keys = "7d"
+# receipts = "30d"      # longer than a copy of a message may take to come
+
 # One table per route. An event goes by every route that matches its type.
 [[routes]]
 name = "all"

@@ -68,11 +68,11 @@ struct CheckOptions {
 /// Which dead letters, and who acts why.
 struct DeadOptions {
   std::vector<std::string> ids;
-  std::string route;
-  std::string type;
-  std::string code;
+  std::optional<std::string> route;
+  std::optional<std::string> type;
+  std::optional<std::string> code;
   std::optional<bool> ambiguous;
-  std::int64_t limit = 1000;
+  std::optional<std::int64_t> limit;
   bool all = false;
   bool dry_run = false;
   bool yes = false;
@@ -88,9 +88,15 @@ struct RouteOptions {
   std::string operator_name;
 };
 
+/// What is purged: all that is named, or everything when nothing is.
 struct PurgeOptions {
-  std::string older_than = "7d";
+  bool events = false;
+  bool keys = false;
+  bool receipts = false;
+  std::optional<std::string> older_than;  ///< none: each by its own retention
   bool dry_run = false;
+  std::string reason;
+  std::string operator_name;
 };
 
 struct VersionOptions {

@@ -118,7 +118,8 @@ class RelayRun {
     shown_ = destinations.shown;
     summary_to_errors_ = destinations.standard_output;
     Relay relay(std::move(store), std::move(destinations.bindings), session_.settings().relay,
-                system_clock(), *random_, observer_);
+                system_clock(), *random_, observer_,
+                options_.loop ? session_.backend().purger() : nullptr);
     signals_.on_stop([&relay] { relay.request_stop(); });
     const auto code = options_.loop ? loop(relay) : options_.drain ? drain(relay) : pass(relay);
     signals_.forget();

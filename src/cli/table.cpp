@@ -116,8 +116,9 @@ std::string age_text(std::optional<milliseconds> age) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  const auto plural = noun.ends_with('y') ? fmt::format("{}ies", noun.substr(0, noun.size() - 1))
-                                          : fmt::format("{}s", noun);
+  const bool turns = noun.ends_with('y') && !noun.ends_with("ey");
+  const auto plural =
+      turns ? fmt::format("{}ies", noun.substr(0, noun.size() - 1)) : fmt::format("{}s", noun);
   return count == 1 ? fmt::format("1 {}", noun) : fmt::format("{} {}", count, plural);
 }
 

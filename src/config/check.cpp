@@ -79,6 +79,14 @@ Result<Checked> check_duration(const Key& key, const Value& value) {
   return Checked(std::int64_t{duration->count()});
 }
 
+// Zero is refused: to one it means "keep nothing", to another "delete nothing".
+Result<Checked> check_retention(const Key& key, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.content); text && *text == "off") {
+    return Checked(std::int64_t{0});
+  }
+  return check_duration(key, value);
+}
+
 Result<Checked> check_boolean(const Key& key, const Value& value) {
   const auto* boolean = std::get_if<bool>(&value.content);
   if (boolean == nullptr) return wrong_type(key, value);
@@ -158,6 +166,8 @@ Result<Checked> check_value(const Key& key, const Value& value) {
       return check_integer(key, value);
     case KeyType::duration:
       return check_duration(key, value);
+    case KeyType::retention:
+      return check_retention(key, value);
     case KeyType::boolean:
       return check_boolean(key, value);
     case KeyType::choice:

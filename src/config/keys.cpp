@@ -129,6 +129,12 @@ Key identifier(Key key) {
   return key;
 }
 
+// What it holds is zero when it is off.
+Key retention(Key key) {
+  key.type = KeyType::retention;
+  return key;
+}
+
 using K = KeyType;
 #define MEMBER(path)             \
   [](const Target& t) -> auto& { \
@@ -179,6 +185,21 @@ std::vector<Key> relay_keys() {
              MEMBER(settings->relay.unrouted)),
       key(relay("max_passes", "Most passes of `relay --drain`; no limit when left out."),
           K::integer, 1, 1'000'000, MEMBER(settings->max_passes)),
+  };
+}
+
+std::vector<Key> retention_keys() {
+  const auto kept = [](std::string name, std::string purpose, auto member) {
+    return retention(key({"retention", std::move(name), std::move(purpose)}, K::duration,
+                         Retention::least.count(), Retention::most.count(), member));
+  };
+  return {
+      kept("events", "How long an event is kept after its completion.",
+           MEMBER(settings->relay.retention.events)),
+      kept("keys", "How long an idempotency key is remembered.",
+           MEMBER(settings->relay.retention.keys)),
+      kept("receipts", "How long the inbox remembers a message; longer than a copy may take.",
+           MEMBER(settings->relay.retention.receipts)),
   };
 }
 
@@ -254,7 +275,8 @@ std::vector<Key> amqp_keys() {
 
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
-  for (auto&& part : {top_keys(), relay_keys(), log_keys(), route_keys(), amqp_keys()}) {
+  for (auto&& part :
+       {top_keys(), relay_keys(), retention_keys(), log_keys(), route_keys(), amqp_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;
@@ -330,6 +352,9 @@ std::string range_text(const Key& key) {
       return fmt::format("a whole number from {} to {}", key.least, key.most);
     case KeyType::duration:
       return fmt::format("a duration from {} to {}", duration(key.least), duration(key.most));
+    case KeyType::retention:
+      return fmt::format("a duration from {} to {}, or off", duration(key.least),
+                         duration(key.most));
     case KeyType::boolean:
       return "true or false";
     case KeyType::choice:

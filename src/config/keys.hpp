@@ -18,6 +18,7 @@ enum class KeyType : std::uint8_t {
   text,
   integer,
   duration,
+  retention,  ///< a duration, or "off"
   boolean,
   choice,
   texts,      ///< a list
@@ -35,10 +36,11 @@ struct Target {
 };
 
 struct Key {
-  std::string section;  ///< "" for the top of the file, "relay", "log", "routes", "routes.amqp"
+  /// "" for the top of the file, "relay", "retention", "log", "routes", "routes.amqp"
+  std::string section;
   std::string name;
   KeyType type = KeyType::text;
-  std::int64_t least = 0;  ///< integer: value; duration: ms; text: bytes; list: elements
+  std::int64_t least = 0;  ///< integer: value; duration, retention: ms; text: bytes; list: elements
   std::int64_t most = 0;
   std::vector<std::string> choices;  ///< choice only
   std::string default_value;         ///< as it would be written; "" when there is none

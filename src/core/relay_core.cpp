@@ -10,7 +10,10 @@ namespace postrider::core {
 
 RelayCore::RelayCore(std::string owner, RelayOptions options, std::vector<Route> routes,
                      IdGenerator& ids, Random& random)
-    : owner_(std::move(owner)), options_(std::move(options)), ids_(&ids) {
+    : owner_(std::move(owner)),
+      options_(std::move(options)),
+      ids_(&ids),
+      purge_(options_.retention) {
   const CircuitPolicy policy{options_.probe_least, options_.probe_most};
   routes_.reserve(routes.size());
   for (auto& route : routes) {
@@ -46,6 +49,8 @@ void RelayCore::on(input::Begin& begin) {
   wants_ = {true, wants_.held, true, true};
   claim_at_ = now_;
   due_at_ = now_;
+  more_events_ = true;
+  more_due_ = true;
 }
 
 void RelayCore::on(input::Tick&) {}
@@ -185,6 +190,7 @@ void RelayCore::take_arrived() {
     take_event(event, number, std::nullopt, open_heads);
   report_.claimed += batch.events.size();
   report_.more = report_.more || batch.more;
+  more_events_ = batch.more;
   claim_at_ = batch.more ? now_ : now_ + options_.sleep;
 }
 
@@ -195,6 +201,7 @@ void RelayCore::on(input::TookDue& took) {
   for (auto& due : batch.deliveries)
     take_delivery(due);
   report_.more = report_.more || batch.more;
+  more_due_ = batch.more;
   if (batch.next_in) note_next_due(*batch.next_in);
   due_at_ =
       batch.more ? now_ : now_ + std::min(options_.sleep, batch.next_in.value_or(options_.sleep));
@@ -275,6 +282,20 @@ void RelayCore::on(input::Outcomes& arrived) {
     resolve_doubts(state);
     give_back_returned(state);
   }
+}
+
+void RelayCore::on(input::Purged& purged) {
+  if (auto notice = purge_.on_slice(purged.slice, now_)) notify(*std::move(notice));
+}
+
+void RelayCore::on(input::PurgeFailed& failed) {
+  if (auto notice = purge_.on_failure(failed.error, now_)) notify(*std::move(notice));
+}
+
+// What is in flight becomes an orphan, and what was not settled is read again by the next pass.
+void RelayCore::on(input::Abandon&) {
+  POSTRIDER_ASSERT(active_ && call_ == StoreCall::none);
+  end_pass();
 }
 
 // A defect, no outage: the pass ends with it, and what was in flight stays in the table.

@@ -36,6 +36,7 @@
 
 #include "core/circuit.hpp"
 #include "core/crash_watch.hpp"
+#include "core/purge_plan.hpp"
 #include "core/reading.hpp"
 #include "core/relay_steps.hpp"
 #include "core/route_queue.hpp"
@@ -167,6 +168,9 @@ class RelayCore {
   void on(input::Settled& settled);
   void on(input::StoreFailed& failed);
   void on(input::Outcomes& arrived);
+  void on(input::Purged& purged);
+  void on(input::PurgeFailed& failed);
+  void on(input::Abandon&);
   void on(input::PublisherFailed& failed);
   void take_arrived();
   void take_leases(const LeaseGrant& grant);
@@ -265,6 +269,7 @@ class RelayCore {
   bool ask_claim_in_turn();
   bool ask_mark();
   void give_settle();
+  void ask_purge();
   void finish_if_done();
   void end_pass();
   [[nodiscard]] bool settle_is_due() const;
@@ -278,6 +283,7 @@ class RelayCore {
   [[nodiscard]] bool held_is_wanted() const;
   [[nodiscard]] bool due_is_wanted() const;
   [[nodiscard]] bool claim_is_wanted() const;
+  [[nodiscard]] bool may_purge() const;
   [[nodiscard]] std::vector<Partition> partitions() const;
 
   const std::string owner_;
@@ -317,6 +323,11 @@ class RelayCore {
   // event at a time is, and not a batch for each try.
   bool settle_in_question_ = false;
   std::optional<Instant> mark_stored_at_;
+
+  PurgePlan purge_;
+  // Whether the last look at each was cut by a limit; what has not been looked at yet may be long.
+  bool more_events_ = true;
+  bool more_due_ = true;
 
   Instant now_{};  // of the step that is being taken
   bool active_ = false;

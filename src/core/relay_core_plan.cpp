@@ -20,6 +20,7 @@ void RelayCore::plan() {
     drafted_at_ = now_;
   }
   call_store();
+  ask_purge();
   finish_if_done();
 }
 
@@ -258,6 +259,7 @@ bool RelayCore::ask_due() {
     if (state.circuit.paused()) state.probed_for_rows = state.circuit.probe_at();
   }
   wants_.due = false;
+  more_due_ = more_due_ && !request.routes.empty();
   if (request.routes.empty()) return false;
   call_ = StoreCall::due;
   request.partitions = partitions();
@@ -322,6 +324,20 @@ bool RelayCore::ask_mark() {
   return true;
 }
 
+// ---- deleting what is old: only where nothing waits for the database, and by one relay only
+
+void RelayCore::ask_purge() {
+  const auto due_at = purge_.due_at();
+  if (!due_at || now_ < *due_at || !may_purge()) return;
+  actions_.emplace_back(action::Purge{purge_.ask()});
+}
+
+// Partition 0 stands for all: whoever owns it deletes for everybody.
+bool RelayCore::may_purge() const {
+  if (!continuous_ || stopping_ || error_ || now_ >= lease_until_) return false;
+  return holdings_.contains(Partition(0)) && !more_events_ && !more_due_;
+}
+
 // ---- the end
 
 bool RelayCore::may_send(const RouteState& state) const {
@@ -381,6 +397,7 @@ std::optional<Instant> RelayCore::wake_at() const {
   if (!continuous_ || stopping_ || error_ || holdings_.empty()) return wake;
   if (has_room() && any_route_may_send()) consider(claim_at_);
   if (rows_in_memory_.empty()) consider(due_at_);
+  if (const auto due_at = purge_.due_at(); due_at && may_purge()) consider(*due_at);
   for (const auto& state : routes_) {
     const auto& circuit = state.circuit;
     if (circuit.paused() && !circuit.blocked() && circuit.probe_at() > now_) {

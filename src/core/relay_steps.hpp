@@ -16,6 +16,7 @@
 #include <postrider/notice.hpp>
 #include <postrider/relay_values.hpp>
 #include <postrider/result.hpp>
+#include <postrider/retention.hpp>
 #include <postrider/store_values.hpp>
 
 namespace postrider::core {
@@ -54,6 +55,15 @@ struct StoreFailed {
 struct Outcomes {
   std::vector<MessageOutcome> outcomes;
 };
+/// Answer to `action::Purge`.
+struct Purged {
+  PurgeSlice slice;
+};
+struct PurgeFailed {
+  Error error;
+};
+/// End the pass now: whoever drives waits no longer for what is in flight.
+struct Abandon {};
 /// The publisher of the route with this index broke its contract: it threw. No outcome of what it
 /// has in flight will come.
 struct PublisherFailed {
@@ -65,7 +75,8 @@ struct PublisherFailed {
 
 using Input = std::variant<input::Begin, input::Tick, input::Stop, input::Leased, input::Claimed,
                            input::TookDue, input::TookHeld, input::Settled, input::StoreFailed,
-                           input::Outcomes, input::PublisherFailed>;
+                           input::Outcomes, input::Purged, input::PurgeFailed, input::Abandon,
+                           input::PublisherFailed>;
 
 namespace action {
 
@@ -84,6 +95,11 @@ struct TakeHeld {
 struct Settle {
   SettleRequest request;
 };
+/// Delete a slice of what is old, beside everything else: this is no store call in the sense above.
+/// The next one is asked for only after the answer to this one.
+struct Purge {
+  PurgeRequest request;
+};
 /// Give messages to the publisher of the route with this index.
 struct Submit {
   std::size_t route = 0;
@@ -100,7 +116,8 @@ struct Done {
 
 }  // namespace action
 
-using Action = std::variant<action::Lease, action::Claim, action::TakeDue, action::TakeHeld,
-                            action::Settle, action::Submit, action::Notify, action::Done>;
+using Action =
+    std::variant<action::Lease, action::Claim, action::TakeDue, action::TakeHeld, action::Settle,
+                 action::Purge, action::Submit, action::Notify, action::Done>;
 
 }  // namespace postrider::core

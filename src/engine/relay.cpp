@@ -12,9 +12,9 @@ class Relay::Impl : public engine::RelayEngine {
 };
 
 Relay::Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
-             const Clock& clock, Random& random, Observer& observer)
+             const Clock& clock, Random& random, Observer& observer, std::unique_ptr<Purger> purger)
     : impl_(std::make_unique<Impl>(std::move(store), std::move(routes), std::move(options), clock,
-                                   random, observer)) {}
+                                   random, observer, std::move(purger))) {}
 
 Relay::~Relay() = default;
 

@@ -35,13 +35,19 @@ std::size_t most_reports(const std::vector<RouteBinding>& bindings) {
   return std::max<std::size_t>(most, 1);
 }
 
+// Without a purger the core must not ask for one.
+RelayOptions without_retention(RelayOptions options) {
+  options.retention = {milliseconds(0), milliseconds(0), milliseconds(0)};
+  return options;
+}
+
 }  // namespace
 
 RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding> routes,
                          RelayOptions options, const Clock& clock, Random& random,
-                         Observer& observer)
+                         Observer& observer, std::unique_ptr<Purger> purger)
     : store_(std::move(store)),
-      options_(std::move(options)),
+      options_(purger ? std::move(options) : without_retention(std::move(options))),
       clock_(clock),
       random_(random),
       observer_(observer),
@@ -54,6 +60,9 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
                                                      binding.route.window, binding.route.timeout,
                                                      reports_));
+  }
+  if (purger) {
+    purge_lane_ = std::make_unique<PurgeLane>(std::move(purger), options_.store_timeout, reports_);
   }
 }
 
@@ -88,7 +97,7 @@ Result<LoopReport> RelayEngine::run() {
   LoopReport loop;
   while (!stop_requested_) {
     auto end = drive({true});
-    if (end.forced) return LoopReport{false, core_.in_flight()};
+    if (end.forced) return LoopReport{false, end.left_in_flight};
     if (!end.error) continue;
     const bool fatal = end.error->disposition == Disposition::stop;
     if (fatal && (!worked_once_ || end.error->code == ErrorCode::internal)) {
@@ -111,6 +120,7 @@ Result<void> RelayEngine::close() {
   for (auto& lane : lanes_)
     lane->stop();
   store_lane_.stop();
+  if (purge_lane_) purge_lane_->stop();
   const auto leases = core_.leases();
   if (leases.empty()) return {};
   return store_->release(leases, Deadline::after(release_patience));
@@ -153,8 +163,16 @@ void RelayEngine::stop_if_asked() {
     inputs_.emplace(core::input::Stop{});
   } else if (inputs_.empty() && !store_lane_.open() && core_.in_flight() > 0 &&
              clock_.steady() >= stop_at_most_) {
-    end_ = End{{}, std::nullopt, true};
+    abandon();
   }
+}
+
+// The core has to hear of it, or it would go on believing in a pass that nobody drives.
+void RelayEngine::abandon() {
+  const auto left = core_.in_flight();
+  take_step(core::input::Abandon{});
+  end_->forced = true;
+  end_->left_in_flight = left;
 }
 
 void RelayEngine::await_reports(milliseconds patience) {
@@ -166,7 +184,19 @@ void RelayEngine::await_reports(milliseconds patience) {
     std::move(report.outcomes.begin(), report.outcomes.end(),
               std::back_inserter(outcomes.outcomes));
   }
+  take_purge_answer();
   take_step(std::move(outcomes));
+}
+
+void RelayEngine::take_purge_answer() {
+  if (!purge_lane_) return;
+  auto answer = purge_lane_->answer();
+  if (!answer) return;
+  if (*answer) {
+    inputs_.emplace(core::input::Purged{std::move(*answer).value()});
+  } else {
+    inputs_.emplace(core::input::PurgeFailed{std::move(*answer).error()});
+  }
 }
 
 milliseconds RelayEngine::patience() const {
@@ -221,6 +251,11 @@ void RelayEngine::execute(core::action::TakeHeld& held) {
 
 void RelayEngine::execute(core::action::Settle& settle) {
   ask_store<core::input::Settled>(std::move(settle.request), std::mem_fn(&Store::settle));
+}
+
+void RelayEngine::execute(core::action::Purge& purge) {
+  purge.request.now = clock_.database_override();
+  purge_lane_->send(std::move(purge.request));
 }
 
 void RelayEngine::execute(core::action::Submit& submit) {

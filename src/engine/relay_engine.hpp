@@ -4,7 +4,7 @@
 ///
 /// Publishing, deciding and the database overlap, because publishers and the store have threads of
 /// their own; the store has one connection and one call at a time, so that what a claim sees
-/// follows what a settle wrote.
+/// follows what a settle wrote. Only what deletes old rows has a connection beside it.
 
 #include <atomic>
 #include <cstddef>
@@ -17,6 +17,7 @@
 
 #include "core/relay_core.hpp"
 #include "engine/publisher_lane.hpp"
+#include "engine/purge_lane.hpp"
 #include "engine/store_lane.hpp"
 
 namespace postrider::engine {
@@ -24,7 +25,8 @@ namespace postrider::engine {
 class RelayEngine {
  public:
   RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
-              const Clock& clock, Random& random, Observer& observer);
+              const Clock& clock, Random& random, Observer& observer,
+              std::unique_ptr<Purger> purger);
   ~RelayEngine();
   RelayEngine(const RelayEngine&) = delete;
   RelayEngine& operator=(const RelayEngine&) = delete;
@@ -41,6 +43,7 @@ class RelayEngine {
     PassReport report;
     std::optional<Error> error;
     bool forced = false;
+    std::size_t left_in_flight = 0;
   };
 
   End drive(core::input::Begin begin);
@@ -50,6 +53,7 @@ class RelayEngine {
   void execute(core::action::TakeDue& due);
   void execute(core::action::TakeHeld& held);
   void execute(core::action::Settle& settle);
+  void execute(core::action::Purge& purge);
   void execute(core::action::Submit& submit);
   void execute(core::action::Notify& notify);
   void execute(core::action::Done& done);
@@ -57,7 +61,9 @@ class RelayEngine {
   void ask_store(Request request, Call call);
   void take_answer(core::Input answer);
   void await_reports(milliseconds patience);
+  void take_purge_answer();
   void stop_if_asked();
+  void abandon();
   [[nodiscard]] milliseconds patience() const;
   [[nodiscard]] Deadline store_deadline() const;
   void pause(milliseconds wait);
@@ -75,6 +81,7 @@ class RelayEngine {
   LaneReports reports_;
   std::vector<std::unique_ptr<PublisherLane>> lanes_;
   StoreLane store_lane_;
+  std::unique_ptr<PurgeLane> purge_lane_;  // null: nothing is ever deleted
 
   std::queue<core::Input> inputs_;
   std::optional<End> end_;

@@ -91,6 +91,7 @@ Fields fields_of(const Notice& notice) {
     fields.emplace_back("partition", std::int64_t{notice.partition->value()});
   }
   add(fields, "crashes", notice.crashes);
+  add(fields, "rows", notice.rows);
   add(fields, "code", notice.code);
   add(fields, "detail", notice.detail);
   return fields;

@@ -53,7 +53,8 @@ Result<Backend> sqlite_backend(const std::string& url, const SchemaNames& names)
   creating.create = true;
   return Backend{redacted(url), [options] { return make_sqlite_store(options); },
                  [creating] { return make_sqlite_migrator(creating); },
-                 [options] { return make_sqlite_operations(options); }};
+                 [options] { return make_sqlite_operations(options); },
+                 [options] { return make_sqlite_purger(options); }};
 #else
   return Backend{};
 #endif
@@ -67,7 +68,8 @@ Result<Backend> postgres_backend([[maybe_unused]] const std::string& url,
   options.names = names;
   return Backend{redacted(url), [options] { return make_postgres_store(options); },
                  [options] { return make_postgres_migrator(options); },
-                 [options] { return make_postgres_operations(options); }};
+                 [options] { return make_postgres_operations(options); },
+                 [options] { return make_postgres_purger(options); }};
 #else
   return Backend{};
 #endif

@@ -15,18 +15,20 @@
 #include <postrider/operations.hpp>
 #include <postrider/publisher.hpp>
 #include <postrider/publisher/amqp.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/result.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 
 namespace postrider::registry {
 
-/// One database, from three sides. Each call makes a new object with a connection of its own.
+/// One database, from four sides. Each call makes a new object with a connection of its own.
 struct Backend {
   std::string shown_url;  ///< without secrets: for messages
   std::function<std::unique_ptr<Store>()> store;
   std::function<std::unique_ptr<Migrator>()> migrator;
   std::function<std::unique_ptr<Operations>()> operations;
+  std::function<std::unique_ptr<Purger>()> purger;
 };
 
 /// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…

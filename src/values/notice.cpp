@@ -36,6 +36,10 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "store_recovered";
     case NoticeKind::name_shared:
       return "name_shared";
+    case NoticeKind::rows_purged:
+      return "rows_purged";
+    case NoticeKind::purge_failed:
+      return "purge_failed";
   }
   return "delivery_completed";
 }
@@ -63,6 +67,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::lease_gained:
     case NoticeKind::crashes_cleared:
     case NoticeKind::store_recovered:
+    case NoticeKind::rows_purged:
       return Severity::info;
     case NoticeKind::retry_scheduled:
     case NoticeKind::event_held:
@@ -72,6 +77,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::crashes_suspected:
     case NoticeKind::store_failed:
     case NoticeKind::name_shared:
+    case NoticeKind::purge_failed:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:

@@ -23,6 +23,13 @@ void check_count(std::vector<std::string>& faults, std::string_view key, std::si
   faults.push_back(fmt::format("{} is {}. Give {} to {}.", key, value, least, most));
 }
 
+// Nothing between "for ever" and a second: a retention of a few milliseconds is a wrong unit.
+void check_retention(std::vector<std::string>& faults, Kept kept, milliseconds value) {
+  if (value == milliseconds::zero()) return;
+  check_duration(faults, fmt::format("retention.{}", to_string(kept)), value, Retention::least,
+                 Retention::most);
+}
+
 }  // namespace
 
 std::string_view to_string(Unrouted unrouted) noexcept {
@@ -50,6 +57,9 @@ std::vector<std::string> validate(const RelayOptions& options) {
   check_duration(faults, "probe_most", options.probe_most, options.probe_least, hours(1));
   check_duration(faults, "drain_timeout", options.drain_timeout, milliseconds(0), hours(1));
   check_duration(faults, "store_timeout", options.store_timeout, milliseconds(100), minutes(10));
+  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+    check_retention(faults, kept, options.retention.of(kept));
+  }
   return faults;
 }
 

@@ -10,6 +10,7 @@ class MemoryStoreHarness final : public StoreHarness {
       : database_(make_memory_database(partitions)) {}
 
   std::unique_ptr<Store> open_store() override { return make_memory_store(database_); }
+  std::unique_ptr<Purger> open_purger() override { return make_memory_purger(database_); }
   std::unique_ptr<Operations> open_operations() override {
     return make_memory_operations(database_);
   }

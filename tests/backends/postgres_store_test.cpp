@@ -15,6 +15,9 @@ class PostgresStoreHarness final : public StoreHarness {
   std::unique_ptr<Operations> open_operations() override {
     return make_postgres_operations(database_.options());
   }
+  std::unique_ptr<Purger> open_purger() override {
+    return make_postgres_purger(database_.options());
+  }
   std::unique_ptr<Migrator> open_migrator() override {
     return make_postgres_migrator(database_.options());
   }
@@ -32,6 +35,15 @@ class PostgresStoreHarness final : public StoreHarness {
       session->run("LOCK TABLE " + table(name) + " IN EXCLUSIVE MODE");
     }
     return session;
+  }
+
+  bool plant_receipt(milliseconds age) override {
+    database_.open_session()->run(
+        "INSERT INTO " + table("inbox_receipts") +
+        " (consumer, source, message_id, content_hash, received_at) VALUES ('billing', 'orders', "
+        "gen_random_uuid()::text, sha256('x'), clock_timestamp() - interval '" +
+        std::to_string(age.count()) + " ms')");
+    return true;
   }
 
   bool lose_connections() override {

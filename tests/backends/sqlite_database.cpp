@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/timestamp_text.hpp"
 #include "conformance/store_builders.hpp"
 
 namespace postrider::testing {
@@ -32,6 +33,7 @@ class SqliteHarness final : public StoreHarness {
   std::unique_ptr<Operations> open_operations() override {
     return make_sqlite_operations(database_.options());
   }
+  std::unique_ptr<Purger> open_purger() override { return make_sqlite_purger(database_.options()); }
   std::unique_ptr<Migrator> open_migrator() override {
     return make_sqlite_migrator(database_.options());
   }
@@ -47,6 +49,15 @@ class SqliteHarness final : public StoreHarness {
     auto lock = std::make_shared<RawConnection>(database_.path());
     lock->must("BEGIN IMMEDIATE");
     return lock;
+  }
+
+  bool plant_receipt(milliseconds age) override {
+    RawConnection raw(database_.path());
+    raw.must("INSERT INTO " + names_.prefix +
+             "inbox_receipts (consumer, source, message_id, content_hash, received_at) VALUES "
+             "('billing', 'orders', hex(randomblob(8)), zeroblob(32), '" +
+             timestamp_text(system_clock().wall() - age) + "')");
+    return true;
   }
 
   std::optional<std::vector<AuditedChange>> audit() override {

@@ -138,7 +138,8 @@ TEST(SqliteFaults, Reading_needs_no_lock_and_no_patience) {
   EXPECT_THAT(value_of(store->claim(claim, no_patience())).events, SizeIs(1));
   const auto operations = make_sqlite_operations(database.options());
   EXPECT_EQ(value_of(operations->status({}, no_patience())).events.total, 1);
-  EXPECT_EQ(value_of(operations->purge(milliseconds(0), 10, true, {}, no_patience())), 0);
+  const auto purger = make_sqlite_purger(database.options());
+  EXPECT_EQ(value_of(purger->purge({}, std::nullopt, no_patience())).rows, 0);
 }
 
 TEST(SqliteFaults, A_call_that_has_returned_holds_no_lock_and_no_transaction) {

@@ -201,7 +201,8 @@ int delete_first_event(RawConnection& raw, std::string_view statement, const cha
   sqlite3_stmt* prepared = nullptr;
   const auto sql = fill_names(statement);
   EXPECT_EQ(sqlite3_prepare_v2(raw.handle(), sql.c_str(), -1, &prepared, nullptr), SQLITE_OK);
-  sqlite3_bind_int64(prepared, sqlite3_bind_parameter_index(prepared, ":event_seq"), 1);
+  sqlite3_bind_int64(prepared, sqlite3_bind_parameter_index(prepared, ":after"), 0);
+  sqlite3_bind_int64(prepared, sqlite3_bind_parameter_index(prepared, ":last"), 1);
   sqlite3_bind_text(prepared, sqlite3_bind_parameter_index(prepared, ":before"), before, -1,
                     SQLITE_STATIC);
   EXPECT_EQ(sqlite3_step(prepared), SQLITE_DONE);
@@ -228,6 +229,93 @@ TEST(SqliteDeliveries, The_deletes_of_a_purge_look_again_at_what_they_delete) {
 
   EXPECT_EQ(delete_first_event(raw, statements::deliveries_delete, late), 1);
   EXPECT_EQ(delete_first_event(raw, statements::events_delete, late), 1);
+}
+
+// Rows of 002 and 003, of which a case changes one value.
+std::string key_row(const std::string& scope, const std::string& key, const std::string& event_id,
+                    const std::string& hash, const std::string& created_at) {
+  return "INSERT INTO outbox_keys (scope, key, event_id, content_hash, created_at) VALUES (" +
+         scope + ", " + key + ", " + event_id + ", " + hash + ", " + created_at + ")";
+}
+std::string receipt_row(const std::string& consumer, const std::string& source,
+                        const std::string& message_id, const std::string& hash,
+                        const std::string& received_at) {
+  return "INSERT INTO inbox_receipts (consumer, source, message_id, content_hash, received_at) "
+         "VALUES (" +
+         consumer + ", " + source + ", " + message_id + ", " + hash + ", " + received_at + ")";
+}
+const std::string sound_id = "'00000000-0000-7000-8000-000000000001'";
+const std::string sound_hash = "zeroblob(32)";
+const std::string sound_time = "'2026-01-01T00:00:00.000000Z'";
+const std::string too_long = "'" + std::string(256, 'x') + "'";
+
+TEST(SqliteKeys, Constraints_keep_out_keys_that_could_not_be_compared) {
+  SqliteDatabase database;
+  RawConnection raw(database.path());
+  raw.must(key_row("'s'", "'k'", sound_id, sound_hash, sound_time));
+  const auto check = [](const std::string& sql, const std::string& rule) {
+    return Refusal{sql, SQLITE_CONSTRAINT_CHECK, rule};
+  };
+  const auto null = [](const std::string& sql) {
+    return Refusal{sql, SQLITE_CONSTRAINT_NOTNULL, "NOT NULL"};
+  };
+  expect_refused(
+      raw,
+      {check(key_row("''", "'a'", sound_id, sound_hash, sound_time), "scope_has_1_to_255_bytes"),
+       check(key_row(too_long, "'a'", sound_id, sound_hash, sound_time), "scope_has_1_to_255"),
+       check(key_row("'s'", "''", sound_id, sound_hash, sound_time), "key_has_1_to_255_bytes"),
+       check(key_row("'s'", too_long, sound_id, sound_hash, sound_time), "key_has_1_to_255"),
+       check(key_row("'s'", "'a'", "'x'", sound_hash, sound_time), "event_id_is_a_lower_case"),
+       check(
+           key_row("'s'", "'a'", "'0190ABCD-0000-7000-8000-000000000001'", sound_hash, sound_time),
+           "event_id_is_a_lower_case"),
+       check(key_row("'s'", "'a'", sound_id, "zeroblob(31)", sound_time), "content_hash_has_32"),
+       check(key_row("'s'", "'a'", sound_id, "zeroblob(33)", sound_time), "content_hash_has_32"),
+       check(key_row("'s'", "'a'", sound_id, sound_hash, "'2026-01-01'"), "created_at_is_utc"),
+       null(key_row("NULL", "'a'", sound_id, sound_hash, sound_time)),
+       null(key_row("'s'", "NULL", sound_id, sound_hash, sound_time)),
+       null(key_row("'s'", "'a'", "NULL", sound_hash, sound_time)),
+       null(key_row("'s'", "'a'", sound_id, "NULL", sound_time)),
+       null(key_row("'s'", "'a'", sound_id, sound_hash, "NULL")),
+       {key_row("'s'", "'a'", sound_id, "'text'", sound_time), SQLITE_CONSTRAINT_DATATYPE, "BLOB"},
+       {key_row("'s'", "'k'", sound_id, sound_hash, sound_time), SQLITE_CONSTRAINT_PRIMARYKEY,
+        "UNIQUE"}});
+  raw.must(key_row("'s'", "'k2'", sound_id, sound_hash, sound_time));
+  raw.must(key_row("'s2'", "'k'", sound_id, sound_hash, sound_time));
+}
+
+TEST(SqliteReceipts, Constraints_keep_out_receipts_that_could_not_be_compared) {
+  SqliteDatabase database;
+  RawConnection raw(database.path());
+  raw.must(receipt_row("'c'", "'s'", "'m'", sound_hash, sound_time));
+  const auto check = [](const std::string& sql, const std::string& rule) {
+    return Refusal{sql, SQLITE_CONSTRAINT_CHECK, rule};
+  };
+  const auto null = [](const std::string& sql) {
+    return Refusal{sql, SQLITE_CONSTRAINT_NOTNULL, "NOT NULL"};
+  };
+  expect_refused(
+      raw,
+      {check(receipt_row("''", "'s'", "'a'", sound_hash, sound_time), "consumer_has_1_to_255"),
+       check(receipt_row(too_long, "'s'", "'a'", sound_hash, sound_time), "consumer_has_1_to_255"),
+       check(receipt_row("'c'", "''", "'a'", sound_hash, sound_time), "source_has_1_to_255"),
+       check(receipt_row("'c'", too_long, "'a'", sound_hash, sound_time), "source_has_1_to_255"),
+       check(receipt_row("'c'", "'s'", "''", sound_hash, sound_time), "message_id_has_1_to_255"),
+       check(receipt_row("'c'", "'s'", too_long, sound_hash, sound_time),
+             "message_id_has_1_to_255"),
+       check(receipt_row("'c'", "'s'", "'a'", "zeroblob(31)", sound_time), "content_hash_has_32"),
+       check(receipt_row("'c'", "'s'", "'a'", "zeroblob(33)", sound_time), "content_hash_has_32"),
+       check(receipt_row("'c'", "'s'", "'a'", sound_hash, "'today'"), "received_at_is_utc"),
+       null(receipt_row("NULL", "'s'", "'a'", sound_hash, sound_time)),
+       null(receipt_row("'c'", "NULL", "'a'", sound_hash, sound_time)),
+       null(receipt_row("'c'", "'s'", "NULL", sound_hash, sound_time)),
+       null(receipt_row("'c'", "'s'", "'a'", "NULL", sound_time)),
+       null(receipt_row("'c'", "'s'", "'a'", sound_hash, "NULL")),
+       {receipt_row("'c'", "'s'", "'m'", sound_hash, sound_time), SQLITE_CONSTRAINT_PRIMARYKEY,
+        "UNIQUE"}});
+  raw.must(receipt_row("'c2'", "'s'", "'m'", sound_hash, sound_time));
+  raw.must(receipt_row("'c'", "'s2'", "'m'", sound_hash, sound_time));
+  raw.must(receipt_row("'c'", "'s'", "'m2'", sound_hash, sound_time));
 }
 
 TEST(SqlitePartitions, Neither_token_nor_generation_goes_back_and_there_is_one_row) {
@@ -297,7 +385,14 @@ TEST(SqliteSchema, Statements_use_the_indexes_that_they_name) {
       {statements::deliveries_dead, {"outbox_deliveries_dead"}},
       {statements::heads_next, {"outbox_deliveries_blocking"}},
       {statements::heads_routes, {"outbox_deliveries_blocking"}},
-      {statements::events_purgeable, {"(event_seq=?)"}},
+      {statements::events_slice, {"INTEGER PRIMARY KEY (rowid>?)"}},
+      {statements::events_purgeable,
+       {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)", "(event_seq=?)"}},
+      {statements::events_delete, {"INTEGER PRIMARY KEY (rowid>? AND rowid<?)", "(event_seq=?)"}},
+      {statements::keys_purgeable, {"COVERING INDEX outbox_keys_age"}},
+      {statements::keys_purge, {"outbox_keys_age"}},
+      {statements::inbox_purgeable, {"COVERING INDEX inbox_receipts_age"}},
+      {statements::inbox_purge, {"inbox_receipts_age"}},
       {statements::events_count, {"outbox_events_unrouted"}}};
   for (const auto& [statement, parts] : expected) {
     std::string plan;

@@ -454,6 +454,63 @@ TEST_F(DeadTest, retry_gives_a_new_life_and_discard_gives_up) {
   EXPECT_EQ(shop_.run({"dead", "retry", "--route", "none", "--yes"}).out, "No dead letter fits.\n");
 }
 
+TEST_F(DeadTest, a_bulk_change_takes_more_than_one_transaction_and_is_audited) {
+  prepare();
+  const auto inserted = shop_.run_program(
+      {"sqlite3", "app.db",
+       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2300) "
+       "INSERT INTO outbox_events (type, created_at, routed_at) SELECT 'a.b', "
+       "'2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z' FROM n;"
+       "INSERT INTO outbox_deliveries (id, event_seq, event_id, route, status, attempts, "
+       "available_at, finished_at, failure_code) SELECT printf('00000000-0000-7000-8000-%012d', "
+       "seq), seq, id, 'all', 'failed', 1, created_at, created_at, "
+       "iif(seq % 2 = 0, 'timeout', 'nacked') FROM outbox_events"});
+  if (lacks_sqlite_shell(inserted)) return;
+  ASSERT_EQ(inserted.code, 0) << inserted.err;
+
+  const auto dry = shop_.run({"dead", "retry", "--code", "timeout", "--dry-run"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_THAT(dry.out, HasSubstr("and 1130 more: 1150 dead letters in all."));
+  EXPECT_EQ(status()["total"]["failed"], 2300);
+
+  EXPECT_EQ(shop_
+                .run({"dead", "retry", "--code", "timeout", "--yes", "--limit", "1100",
+                      "--operator", "ann", "--reason", "mended"})
+                .out,
+            "1100 dead letters given a new life.\n");
+  EXPECT_EQ(shop_.run({"dead", "discard", "--all", "--yes", "--operator", "bob"}).out,
+            "1200 dead letters given up.\n");
+  EXPECT_EQ(status()["total"]["failed"], 0);
+  EXPECT_EQ(status()["total"]["discarded"], 1200);
+  const auto audit = shop_.run_program(
+      {"sqlite3", "app.db",
+       "SELECT who, action, object, reason, detail FROM postrider_audit WHERE detail LIKE "
+       "'% dead letters' ORDER BY id"});
+  EXPECT_EQ(audit.out,
+            "ann|dead_retry|code=timeout limit=1100|mended|1000 dead letters\n"
+            "ann|dead_retry|code=timeout limit=1100|mended|100 dead letters\n"
+            "bob|dead_discard|all||1000 dead letters\n"
+            "bob|dead_discard|all||200 dead letters\n");
+  EXPECT_EQ(shop_.run_program({"sqlite3", "app.db", "SELECT count(*) FROM postrider_audit"}).out,
+            "2304\n")
+      << "one line for each letter beside these";
+}
+
+TEST_F(DeadTest, an_empty_filter_fits_nothing_rather_than_everything) {
+  make_dead_letters(1);
+  for (const auto* filter : {"--route", "--type", "--code"}) {
+    EXPECT_EQ(shop_.run({"dead", "discard", filter, "", "--yes"}).out, "No dead letter fits.\n");
+  }
+  EXPECT_EQ(list().size(), 1U);
+}
+
+TEST_F(DeadTest, a_limit_out_of_range_is_refused) {
+  for (const auto* limit : {"0", "-1", "x", "", "1.5", "9999999999999"}) {
+    EXPECT_EQ(shop_.run({"dead", "retry", "--all", "--yes", "--limit", limit}).code, 64) << limit;
+  }
+  EXPECT_EQ(shop_.run({"dead", "list", "--limit", "100001"}).code, 64);
+}
+
 TEST_F(CliTest, emit_takes_a_payload_from_word_file_and_input) {
   prepare();
   shop_.write("payload.bin", std::string("a\0\xff", 3));
@@ -536,16 +593,91 @@ TEST_F(CliTest, emit_bounds_the_size_of_a_line) {
   EXPECT_THAT(result.err, HasSubstr("line 1: it is longer than 8388608 bytes"));
 }
 
-TEST_F(CliTest, purge_deletes_what_is_old_and_settled) {
+TEST_F(CliTest, purge_deletes_each_by_its_retention_or_what_is_named_by_an_age) {
+  prepare();
+  emit();
+  emit();
+  shop_.run({"relay"});
+  EXPECT_EQ(shop_.run({"purge"}).out,
+            "0 events deleted, older than 7d.\n"
+            "0 keys deleted, older than 7d.\n"
+            "0 receipts deleted, older than 30d.\n");
+  EXPECT_EQ(shop_.run({"purge", "--events", "--older-than", "0s", "--dry-run"}).out,
+            "2 events would be deleted, older than 0s.\n");
+  EXPECT_EQ(shop_.run({"purge", "--events", "--keys", "--older-than", "0s"}).out,
+            "2 events deleted, older than 0s.\n"
+            "0 keys deleted, older than 0s.\n");
+  EXPECT_EQ(status()["events"]["total"], 0);
+}
+
+TEST_F(CliTest, purge_follows_the_configuration_and_its_words_are_checked) {
+  prepare();
+  shop_.variables["POSTRIDER_RETENTION_EVENTS"] = "off";
+  shop_.variables["POSTRIDER_RETENTION_RECEIPTS"] = "1h";
+  EXPECT_EQ(shop_.run({"purge"}).out,
+            "events are kept for ever.\n"
+            "0 keys deleted, older than 7d.\n"
+            "0 receipts deleted, older than 1h.\n");
+  EXPECT_EQ(shop_.run({"purge", "--events", "--older-than", "9d"}).out,
+            "0 events deleted, older than 9d.\n");
+  shop_.variables["POSTRIDER_RETENTION_EVENTS"] = "0";
+  const auto zero = shop_.run({"purge"});
+  EXPECT_EQ(zero.code, 78);
+  EXPECT_THAT(zero.err, HasSubstr("a duration from 1s to 3650d, or off"));
+  shop_.variables.clear();
+  for (const auto* age : {"long", "", "-1s", "1w"}) {
+    EXPECT_EQ(shop_.run({"purge", "--keys", "--older-than", age}).code, 64) << age;
+  }
+  const auto unnamed = shop_.run({"purge", "--older-than", "1h"});
+  EXPECT_EQ(unnamed.code, 64);
+  EXPECT_THAT(unnamed.err, HasSubstr("--events, --keys or --receipts"));
+}
+
+TEST_F(CliTest, purge_by_a_person_is_in_the_audit) {
   prepare();
   emit();
   shop_.run({"relay"});
-  EXPECT_EQ(shop_.run({"purge"}).out, "0 events deleted.\n");
-  EXPECT_EQ(shop_.run({"purge", "--older-than", "0s", "--dry-run"}).out,
-            "1 event would be deleted.\n");
-  EXPECT_EQ(shop_.run({"purge", "--older-than", "0s"}).out, "1 event deleted.\n");
-  EXPECT_EQ(status()["events"]["total"], 0);
-  EXPECT_EQ(shop_.run({"purge", "--older-than", "long"}).code, 64);
+  shop_.run({"purge", "--events", "--older-than", "0s", "--operator", "ann", "--reason", "disk"});
+  const auto audit = shop_.run_program(
+      {"sqlite3", "app.db", "SELECT who, action, object, reason, detail FROM postrider_audit"});
+  if (lacks_sqlite_shell(audit)) return;
+  EXPECT_EQ(audit.out, "ann|purge|events|disk|1 events\n");
+}
+
+TEST_F(CliTest, the_loop_deletes_what_is_older_than_its_retention_and_says_so) {
+  prepare();
+  const auto inserted = shop_.run_program(
+      {"sqlite3", "app.db",
+       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) "
+       "INSERT INTO outbox_events (type, created_at, routed_at) SELECT 'old.one', "
+       "'2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z' FROM n;"
+       "INSERT INTO outbox_events (type) VALUES ('new.one')"});
+  if (lacks_sqlite_shell(inserted)) return;
+  ASSERT_EQ(inserted.code, 0) << inserted.err;
+  const auto relay = shop_.start({"relay", "--loop", "--log-format", "json"});
+  EXPECT_TRUE(relay->says("rows_purged"));
+  relay->signal(SIGTERM);
+  const auto ended = relay->finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(R"("rows":1200,"code":"events")"));
+  EXPECT_EQ(status()["events"]["total"], 1) << "the new one stays";
+}
+
+TEST_F(CliTest, the_loop_deletes_nothing_when_retention_is_off) {
+  prepare();
+  const auto inserted = shop_.run_program(
+      {"sqlite3", "app.db",
+       "INSERT INTO outbox_events (type, created_at, routed_at) VALUES ('old.one', "
+       "'2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z');"
+       "INSERT INTO outbox_keys (scope, key, event_id, content_hash, created_at) VALUES ('s', 'k', "
+       "'00000000-0000-7000-8000-000000000001', zeroblob(32), '2026-01-01T00:00:00.000000Z')"});
+  if (lacks_sqlite_shell(inserted)) return;
+  shop_.variables["POSTRIDER_RETENTION_EVENTS"] = "off";
+  const auto relay = shop_.start({"relay", "--loop", "--log-format", "json"});
+  EXPECT_TRUE(relay->says(R"("rows":1,"code":"keys")")) << "which come behind the events";
+  relay->signal(SIGTERM);
+  EXPECT_EQ(relay->finish().code, 0);
+  EXPECT_EQ(status()["events"]["total"], 1);
 }
 
 TEST_F(CliTest, migrate_prints_applies_and_takes_back) {

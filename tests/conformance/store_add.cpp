@@ -1,6 +1,7 @@
 // What `Store::add` promises: all events or none, in order, byte for byte.
 
 #include <set>
+#include <thread>
 
 #include "conformance/store_builders.hpp"
 
@@ -246,6 +247,72 @@ TEST_P(StoreConformance, Thousands_of_events_are_one_call) {
   Claimant relay(*store_, clock_);
   relay.lease();
   EXPECT_THAT(ids_of(relay.claim()), ElementsAreArray(ids));
+}
+
+TEST_P(StoreConformance, An_event_with_a_key_is_written_once_per_key) {
+  const auto event = order_event("1");
+  auto repeated = order_event("1");
+  const IdempotencyKey key{"api", "request-1"};
+
+  const auto first = value_of(store_->add_once(event, key, soon()));
+  const auto second = value_of(store_->add_once(repeated, key, soon()));
+  const auto elsewhere = value_of(store_->add_once(repeated, {"other", "request-1"}, soon()));
+
+  EXPECT_EQ(first, *event.id);
+  EXPECT_EQ(second, *event.id);
+  EXPECT_EQ(elsewhere, *repeated.id);
+  EXPECT_EQ(value_of(store_->add_once(event, key, soon())), *event.id) << "with the very same id";
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  EXPECT_THAT(ids_of(relay.claim()), ElementsAre(*event.id, *repeated.id));
+}
+
+TEST_P(StoreConformance, A_key_that_was_used_for_other_content_writes_nothing) {
+  value_of(store_->add_once(order_event("1"), {"api", "request-1"}, soon()));
+
+  const auto refused =
+      store_->add_once(order_event("1", R"({"other":1})"), {"api", "request-1"}, soon());
+
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::key_reused);
+  EXPECT_EQ(refused.error().disposition, Disposition::reject);
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  EXPECT_THAT(relay.claim().events, SizeIs(1));
+}
+
+TEST_P(StoreConformance, A_key_whose_event_could_not_be_written_is_not_taken) {
+  add(*store_, {versioned("1", 7)});
+  const auto refused = store_->add_once(versioned("1", 7), {"api", "request-1"}, soon());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::already_exists);
+
+  const auto event = versioned("1", 8);
+  EXPECT_EQ(value_of(store_->add_once(event, {"api", "request-1"}, soon())), *event.id);
+}
+
+TEST_P(StoreConformance, A_key_that_is_empty_or_too_long_is_refused) {
+  for (const auto& key : {IdempotencyKey{"", "k"}, IdempotencyKey{"s", ""},
+                          IdempotencyKey{"s", std::string(256, 'k')}}) {
+    EXPECT_FALSE(store_->add_once(order_event("1"), key, soon()).ok());
+  }
+}
+
+TEST_P(StoreConformance, Requests_with_one_key_at_once_write_one_event) {
+  constexpr int rounds = 10;
+  const auto other_store = harness_->open_store();
+  for (int round = 0; round < rounds; ++round) {
+    const IdempotencyKey key{"api", std::to_string(round)};
+    EventId others;
+    std::thread other(
+        [&] { others = value_of(other_store->add_once(order_event("1"), key, soon())); });
+    const auto mine = value_of(store_->add_once(order_event("1"), key, soon()));
+    other.join();
+    EXPECT_EQ(mine, others);
+  }
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  EXPECT_THAT(relay.claim().events, SizeIs(rounds));
 }
 
 }  // namespace

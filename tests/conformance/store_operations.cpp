@@ -460,5 +460,60 @@ TEST_P(StoreConformance, Every_change_by_a_person_is_audited_with_name_and_reaso
                                    "dead_discard dan 4"));
 }
 
+TEST_P(StoreConformance, A_command_of_many_leaves_one_more_line_for_each_transaction) {
+  if (!harness_->audit()) GTEST_SKIP() << "the audit cannot be read here";
+  const auto operations = harness_->open_operations();
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  for (int i = 0; i < 3; ++i)
+    store_delivery(*store_, relay, lone_event(), dead());
+  DeadFilter two;
+  two.limit = 2;
+  const Operator ann{"ann", "mended", "route=out"};
+
+  value_of(operations->dead_retry(two, ann, clock_.wall(), soon()));
+  value_of(operations->dead_discard({}, ann, clock_.wall(), soon()));
+  EXPECT_THAT(value_of(operations->dead_discard({}, ann, clock_.wall(), soon())), IsEmpty());
+
+  const auto changes = harness_->audit().value();
+  std::vector<std::string> audited;
+  for (const auto& change : changes)
+    audited.push_back(change.action);
+  EXPECT_THAT(audited,
+              ElementsAre("dead_retry", "dead_retry", "dead_retry", "dead_discard", "dead_discard"))
+      << "one line for each letter, and one for both transactions that changed something";
+}
+
+TEST_P(StoreConformance, Dead_letters_can_be_gone_through_page_by_page) {
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  std::vector<DeliveryId> all;
+  for (int i = 0; i < 3; ++i) {
+    add(*store_, {lone_event()});
+    const auto claimed = relay.claim().events.at(0);
+    const auto audit = delivery_of(claimed, all_of({dead(), on_route("audit")}));
+    const auto out = delivery_of(claimed, dead());
+    relay.settle(routing(relay.settle_request(), claimed, {out, audit}));
+    all.push_back(audit.id);
+    all.push_back(out.id);
+  }
+  const auto operations = harness_->open_operations();
+
+  std::vector<DeliveryId> found;
+  DeadFilter page;
+  page.limit = 4;  // in the middle of an event's letters
+  for (int pages = 0; pages < 3; ++pages) {
+    const auto letters = value_of(operations->dead_letters(page, soon()));
+    for (const auto& id : ids_of(letters))
+      found.push_back(id);
+    if (letters.empty()) break;
+    const auto& last = letters.back().delivery;
+    page.after = DeadPlace{last.event_seq, last.route};
+    page.limit = page.limit == 4 ? 1 : 4;
+  }
+
+  EXPECT_EQ(found, all);
+}
+
 }  // namespace
 }  // namespace postrider::testing

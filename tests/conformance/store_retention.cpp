@@ -1,4 +1,7 @@
-// What `Operations::purge` promises: only what is finished goes, counted from its completion.
+// What `Purger` promises: only what is finished goes, counted from its completion, slice by slice.
+
+#include <atomic>
+#include <thread>
 
 #include "conformance/store_builders.hpp"
 
@@ -7,12 +10,40 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 
 constexpr milliseconds week = hours(24 * 7);
 
-std::int64_t purge(StoreHarness& harness, Timestamp now, std::size_t limit = 1000,
-                   bool dry_run = false) {
-  return value_of(harness.open_operations()->purge(week, limit, dry_run, now, soon()));
+PurgeRequest request_at(Timestamp now, Kept kept = Kept::events) {
+  PurgeRequest request;
+  request.kept = kept;
+  request.older_than = week;
+  request.rows = 1000;
+  request.now = now;
+  return request;
+}
+
+PurgeSlice purge(StoreHarness& harness, const PurgeRequest& request,
+                 const std::optional<Operator>& who = std::nullopt) {
+  return value_of(harness.open_purger()->purge(request, who, soon()));
+}
+
+std::int64_t purge(StoreHarness& harness, Timestamp now) {
+  return purge(harness, request_at(now)).rows;
+}
+
+/// What each slice of a whole sweep deletes.
+std::vector<std::int64_t> sweep(StoreHarness& harness, PurgeRequest request) {
+  const auto purger = harness.open_purger();
+  std::vector<std::int64_t> slices;
+  for (bool more = true; more;) {
+    const auto slice = value_of(purger->purge(request, std::nullopt, soon()));
+    EXPECT_GE(slice.last, request.after);
+    request.after = slice.last;
+    slices.push_back(slice.rows);
+    more = slice.more;
+  }
+  return slices;
 }
 
 std::int64_t events_left(StoreHarness& harness, Timestamp now) {
@@ -144,16 +175,37 @@ TEST_P(StoreConformance, A_dead_letter_whose_retry_is_open_keeps_its_event) {
   EXPECT_EQ(purge(*harness_, clock_.wall()), 0);
 }
 
-TEST_P(StoreConformance, A_purge_takes_no_more_than_its_limit) {
+TEST_P(StoreConformance, A_slice_looks_at_no_more_than_its_rows_and_says_where_it_ended) {
   Claimant relay(*store_, clock_);
   relay.lease();
   for (int i = 0; i < 5; ++i)
     store_routed(*store_, relay, order_event("1"));
   clock_.advance(week + seconds(1));
+  auto request = request_at(clock_.wall());
+  request.rows = 2;
 
-  EXPECT_EQ(purge(*harness_, clock_.wall(), 2), 2);
-  EXPECT_EQ(events_left(*harness_, clock_.wall()), 3);
-  EXPECT_EQ(purge(*harness_, clock_.wall(), 1000), 3);
+  EXPECT_THAT(sweep(*harness_, request), ElementsAre(2, 2, 1));
+  EXPECT_EQ(events_left(*harness_, clock_.wall()), 0);
+}
+
+TEST_P(StoreConformance, What_a_slice_has_to_leave_does_not_hide_what_stands_behind_it) {
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  for (int i = 0; i < 3; ++i)
+    store_delivery(*store_, relay, lone_event(), dead());
+  store_routed(*store_, relay, order_event("1"));
+  clock_.advance(week + seconds(1));
+  auto request = request_at(clock_.wall());
+  request.rows = 3;
+
+  const auto first = purge(*harness_, request);
+  request.after = first.last;
+  const auto second = purge(*harness_, request);
+
+  EXPECT_EQ(first.rows, 0);
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(second.rows, 1);
+  EXPECT_FALSE(second.more);
 }
 
 TEST_P(StoreConformance, A_dry_run_counts_and_deletes_nothing) {
@@ -162,10 +214,99 @@ TEST_P(StoreConformance, A_dry_run_counts_and_deletes_nothing) {
   for (int i = 0; i < 3; ++i)
     store_routed(*store_, relay, order_event("1"));
   clock_.advance(week + seconds(1));
+  auto request = request_at(clock_.wall());
+  request.dry_run = true;
 
-  EXPECT_EQ(purge(*harness_, clock_.wall(), 2, true), 2);
-  EXPECT_EQ(purge(*harness_, clock_.wall(), 1000, true), 3);
+  EXPECT_EQ(purge(*harness_, request).rows, 3);
+  request.rows = 2;
+  EXPECT_EQ(purge(*harness_, request).rows, 2);
   EXPECT_EQ(events_left(*harness_, clock_.wall()), 3);
+}
+
+TEST_P(StoreConformance, A_slice_of_no_rows_of_too_many_or_of_a_negative_age_is_refused) {
+  struct Case {
+    std::size_t rows;
+    milliseconds age;
+    ErrorCode code;
+  };
+  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+    for (const auto& row :
+         {Case{0, week, ErrorCode::invalid_argument}, Case{10'001, week, ErrorCode::limit_exceeded},
+          Case{1, milliseconds(-1), ErrorCode::invalid_argument}}) {
+      auto request = request_at(clock_.wall(), kept);
+      request.rows = row.rows;
+      request.older_than = row.age;
+      const auto refused = harness_->open_purger()->purge(request, std::nullopt, soon());
+      ASSERT_FALSE(refused.ok()) << to_string(kept);
+      EXPECT_EQ(refused.error().code, row.code) << to_string(kept);
+    }
+  }
+}
+
+TEST_P(StoreConformance, A_person_who_purges_is_in_the_audit_and_a_relay_is_not) {
+  if (!harness_->audit()) GTEST_SKIP() << "the audit cannot be read here";
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  store_routed(*store_, relay, order_event("1"));
+  clock_.advance(week + seconds(1));
+  store_routed(*store_, relay, order_event("2"));
+  auto dry = request_at(clock_.wall());
+  dry.dry_run = true;
+  const Operator ann{"ann", "disk"};
+
+  purge(*harness_, dry, ann);
+  EXPECT_EQ(purge(*harness_, request_at(clock_.wall()), ann).rows, 1);
+  EXPECT_EQ(purge(*harness_, request_at(clock_.wall()), ann).rows, 0);
+  clock_.advance(week + seconds(1));
+  EXPECT_EQ(purge(*harness_, clock_.wall()), 1);
+
+  const auto changes = harness_->audit().value();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].action, "purge");
+  EXPECT_EQ(changes[0].who.name, "ann");
+  EXPECT_EQ(changes[0].who.reason, "disk");
+}
+
+// Keys and receipts are stamped by the database's own clock, so these count from that.
+TEST_P(StoreConformance, Keys_go_by_their_own_age_and_can_then_be_used_again) {
+  const auto now = system_clock().wall();
+  for (const auto* key : {"a", "b", "c"})
+    value_of(store_->add_once(order_event("1"), {"api", key}, soon()));
+  auto request = request_at(now + hours(1), Kept::keys);
+  EXPECT_EQ(purge(*harness_, request).rows, 0) << "too young";
+  request.now = now + week + hours(1);
+  request.rows = 2;
+  request.dry_run = true;
+  EXPECT_EQ(purge(*harness_, request).rows, 3) << "a dry run counts all";
+  request.dry_run = false;
+
+  const auto first = purge(*harness_, request);
+  EXPECT_EQ(first.rows, 2);
+  EXPECT_TRUE(first.more);
+  const auto second = purge(*harness_, request);
+  EXPECT_EQ(second.rows, 1);
+  EXPECT_FALSE(second.more);
+
+  auto other = order_event("2", R"({"other":true})");
+  EXPECT_EQ(value_of(store_->add_once(other, {"api", "a"}, soon())), *other.id);
+}
+
+TEST_P(StoreConformance, Receipts_go_by_their_own_age) {
+  if (!harness_->plant_receipt(hours(24))) GTEST_SKIP() << "there is no inbox";
+  const auto now = system_clock().wall();
+  for (int i = 0; i < 3; ++i)
+    harness_->plant_receipt(week + hours(1));
+  auto request = request_at(now, Kept::receipts);
+  request.rows = 2;
+  request.dry_run = true;
+  EXPECT_EQ(purge(*harness_, request).rows, 3) << "a dry run counts all";
+  request.dry_run = false;
+
+  const auto first = purge(*harness_, request);
+  EXPECT_EQ(first.rows, 2);
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(purge(*harness_, request).rows, 1);
+  EXPECT_EQ(purge(*harness_, request).rows, 0) << "the young one stays";
 }
 
 TEST_P(StoreConformance, Deliveries_go_with_their_event) {
@@ -193,6 +334,59 @@ TEST_P(StoreConformance, A_seq_is_never_given_out_again) {
 
   ASSERT_EQ(batch.events.size(), 1);
   EXPECT_GT(batch.events[0].event->seq, purged.event->seq);
+}
+
+TEST_P(StoreConformance, Two_purges_at_once_delete_each_event_once) {
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  for (int i = 0; i < 60; ++i)
+    store_routed(*store_, relay, lone_event());
+  clock_.advance(week + seconds(1));
+  auto request = request_at(clock_.wall());
+  request.rows = 5;
+  std::atomic<std::int64_t> deleted = 0;
+  const auto sweep_once = [&] {
+    for (const auto rows : sweep(*harness_, request))
+      deleted += rows;
+  };
+
+  std::thread other(sweep_once);
+  sweep_once();
+  other.join();
+  sweep_once();  // what one passed over while the other had it locked
+
+  EXPECT_EQ(deleted, 60);
+  EXPECT_EQ(events_left(*harness_, clock_.wall()), 0);
+}
+
+TEST_P(StoreConformance, A_purge_beside_retries_and_settles_takes_nothing_that_is_open) {
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  for (int i = 0; i < 20; ++i)
+    store_delivery(*store_, relay, lone_event(), dead());
+  clock_.advance(week + seconds(1));
+  relay.lease();
+  const auto now = clock_.wall();
+  std::atomic<bool> done = false;
+  std::thread purging([&] {
+    const auto purger = harness_->open_purger();
+    while (!done)
+      EXPECT_EQ(value_of(purger->purge(request_at(now), std::nullopt, soon())).rows, 0);
+  });
+  const auto operations = harness_->open_operations();
+  DeadFilter one;
+  one.limit = 1;
+  for (int i = 0; i < 20; ++i) {
+    value_of(operations->dead_retry(one, {"ann", "again"}, now, soon()));
+    const auto due = relay.due();
+    ASSERT_EQ(due.deliveries.size(), 1U);
+    relay.settle(updating(relay.settle_request(),
+                          {update_of(due.deliveries[0], DeliveryStatus::completed)}));
+  }
+  done = true;
+  purging.join();
+
+  EXPECT_EQ(events_left(*harness_, now), 20);
 }
 
 }  // namespace

@@ -364,5 +364,141 @@ TEST(RelayCore, An_operators_change_makes_it_forget_rows_that_are_not_in_flight)
   EXPECT_FALSE(script.wants<action::Submit>()) << "the second row is read again first";
 }
 
+TEST(RelayCore, Old_rows_are_purged_when_nothing_more_waits_to_be_read) {
+  Script script;
+  script.begin(true);
+  (void)script.take<action::TakeDue>();
+  script.give(input::TookDue{});
+  (void)script.take<action::Claim>();
+  EXPECT_FALSE(script.wants<action::Purge>()) << "nobody knows yet how much there is";
+  auto batch = Script::claimed({1});
+  batch.batch.more = true;
+  script.give(std::move(batch));
+  EXPECT_FALSE(script.wants<action::Purge>()) << "a batch was cut";
+  (void)script.take<action::Claim>();
+  script.give(Script::claimed({2}));
+
+  EXPECT_EQ(script.take<action::Purge>().request.kept, Kept::events)
+      << "what is in flight is no backlog";
+
+  script.clock_.advance(std::chrono::seconds(1));
+  script.give(input::Tick{});
+  EXPECT_FALSE(script.wants<action::Purge>()) << "one at a time";
+  script.give(input::Purged{{7, Seq(9), false}});
+  EXPECT_TRUE(script.was_told(NoticeKind::rows_purged));
+}
+
+TEST(RelayCore, Due_deliveries_that_wait_hold_a_purge_back) {
+  Script script;
+  script.begin(true);
+  (void)script.take<action::TakeDue>();
+  DueBatch batch;
+  batch.more = true;
+  script.give(input::TookDue{batch});
+  (void)script.take<action::TakeDue>();
+  script.give(input::TookDue{batch});
+  EXPECT_FALSE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, A_relay_without_routes_purges_too) {
+  Script script(std::vector<Route>{});
+  script.begin(true);
+  EXPECT_FALSE(script.wants<action::TakeDue>()) << "there is nobody to deliver to";
+  (void)script.take<action::Claim>();
+  script.give(Script::claimed({}));
+  EXPECT_TRUE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, A_failed_purge_is_told_and_the_relay_goes_on) {
+  Script script;
+  script.begin(true);
+  script.read({});
+  (void)script.take<action::Purge>();
+  script.give(input::PurgeFailed{{ErrorCode::unavailable, Disposition::stop, "gone", "", ""}});
+  EXPECT_TRUE(script.was_told(NoticeKind::purge_failed));
+  EXPECT_FALSE(script.wants<action::Done>());
+}
+
+TEST(RelayCore, A_single_pass_purges_nothing) {
+  Script script;
+  script.begin(false);
+  script.read({});
+  EXPECT_FALSE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, Only_the_owner_of_partition_0_purges) {
+  Script script;
+  script.give(input::Begin{true});
+  (void)script.take<action::Lease>();
+  auto granted = script.leased();
+  granted.grant.leases[0].lease.partition = Partition(1);
+  script.give(std::move(granted));
+  (void)script.take<action::TakeHeld>();
+  script.give(input::TookHeld{});
+  script.read({});
+  EXPECT_FALSE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, A_relay_whose_lease_is_over_purges_nothing) {
+  Script script;
+  script.begin(true);
+  script.read({});
+  (void)script.take<action::Purge>();
+  script.give(input::Purged{{500, Seq(9), true}});
+  script.clock_.advance(RelayOptions().lease_time);
+  script.give(input::Tick{});
+  EXPECT_FALSE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, A_stopping_relay_purges_nothing_more) {
+  Script script;
+  script.begin(true);
+  script.read({1});
+  (void)script.take<action::Submit>();
+  (void)script.take<action::Purge>();
+  script.give(input::Stop{});
+  script.give(input::Purged{{500, Seq(9), true}});
+  script.clock_.advance(std::chrono::seconds(1));
+  script.give(input::Tick{});
+  EXPECT_FALSE(script.wants<action::Purge>());
+}
+
+TEST(RelayCore, The_next_slice_is_a_reason_to_wake_up) {
+  Script script;
+  script.begin(true);
+  script.read({});
+  (void)script.take<action::Purge>();
+  if (script.wants<action::Settle>()) {
+    (void)script.take<action::Settle>();  // of the mark
+    script.give(input::Settled{});
+  }
+  script.give(input::Purged{{500, Seq(9), true}});
+  ASSERT_TRUE(script.core_.wake_at());
+  EXPECT_LE(*script.core_.wake_at() - script.clock_.steady(), PurgePlan::slice_pause);
+}
+
+TEST(RelayCore, An_abandoned_pass_ends_and_its_messages_are_sent_again_by_the_next) {
+  Script script;
+  script.begin(true);
+  script.read({1});
+  const auto left = script.take<action::Submit>();
+  script.give(input::Abandon{});
+  (void)script.take<action::Done>();
+  EXPECT_EQ(script.core_.in_flight(), 0U);
+
+  script.pending_.clear();
+  script.give(input::Begin{});
+  (void)script.take<action::Lease>();
+  script.give(script.leased());
+  script.read({1});
+  const auto again = script.take<action::Submit>();
+  EXPECT_EQ(again.messages.at(0).event->seq, Seq(1));
+  EXPECT_NE(again.messages.at(0).attempt, left.messages.at(0).attempt);
+  script.give(Script::confirmed(left));
+  EXPECT_FALSE(script.wants<action::Settle>()) << "a late outcome is nobody's";
+  script.give(Script::confirmed(again));
+  EXPECT_EQ(script.take<action::Settle>().request.routed.size(), 1U);
+}
+
 }  // namespace
 }  // namespace postrider::core

@@ -115,6 +115,64 @@ class FullStore final : public Store {
   std::atomic<std::size_t>& refused_;
 };
 
+/// Takes messages and keeps their outcomes back until it is told to answer.
+struct HeldBack {
+  std::atomic<std::size_t> taken = 0;
+  std::atomic<bool> answers = false;
+};
+class HoldingPublisher final : public Publisher {
+ public:
+  explicit HoldingPublisher(std::shared_ptr<HeldBack> state) : state_(std::move(state)) {}
+  PublisherTraits traits() const override {
+    PublisherTraits traits;
+    traits.window = 10;
+    return traits;
+  }
+  Result<void> submit(std::span<const Message> messages, Deadline) override {
+    for (const auto& message : messages)
+      outcomes_.push_back({message.attempt, Outcome::confirmed()});
+    state_->taken += messages.size();
+    return {};
+  }
+  std::vector<MessageOutcome> poll(Deadline) override {
+    std::this_thread::yield();
+    if (!state_->answers) return {};
+    return std::exchange(outcomes_, {});
+  }
+  void wake() noexcept override {}
+  std::vector<MessageOutcome> close(Deadline) override { return {}; }
+
+ private:
+  std::shared_ptr<HeldBack> state_;
+  std::vector<MessageOutcome> outcomes_;
+};
+
+/// Deletes for as long as the test likes, and may fail.
+class ScriptedPurger final : public Purger {
+ public:
+  struct State {
+    std::atomic<bool> stuck = false;
+    std::atomic<int> asked = 0;
+    std::atomic<int> answered = 0;
+    std::optional<Error> failure;  // set before the relay starts
+  };
+  explicit ScriptedPurger(State& state) : state_(state) {}
+
+  Result<PurgeSlice> purge(const PurgeRequest& request, const std::optional<Operator>& who,
+                           Deadline) override {
+    EXPECT_FALSE(who) << "a relay is no person";
+    ++state_.asked;
+    while (state_.stuck)
+      std::this_thread::yield();
+    ++state_.answered;
+    if (state_.failure) return *state_.failure;
+    return PurgeSlice{request.kept == Kept::keys ? 3 : 0, {}, false};
+  }
+
+ private:
+  State& state_;
+};
+
 class RelayTest : public ::testing::Test {
  protected:
   RelayTest() {
@@ -142,8 +200,22 @@ class RelayTest : public ::testing::Test {
     std::vector<RouteBinding> routes;
     routes.push_back({route, std::move(publisher)});
     return std::make_unique<Relay>(std::move(store), std::move(routes), options_, system_clock(),
-                                   *random_, observer_);
+                                   *random_, observer_, std::move(purger_));
   }
+  // Lets it run until `taken` messages are at their destination, and stops it before they are
+  // answered.
+  void stop_by_force(Relay& running, const std::atomic<std::size_t>& taken, std::size_t messages) {
+    std::thread thread([&] {
+      const auto loop = running.run();
+      ASSERT_TRUE(loop);
+      EXPECT_FALSE(loop->clean);
+      EXPECT_EQ(loop->left_in_flight, messages);
+    });
+    EXPECT_TRUE(eventually([&] { return taken == messages; }));
+    running.request_stop();
+    thread.join();
+  }
+  std::unique_ptr<Purger> purger_;  // of the next relay
   std::unique_ptr<Publisher> memory() { return testing::make_memory_publisher(journal_); }
 
   /// Bounded, for what another thread does.
@@ -258,15 +330,98 @@ TEST_F(RelayTest, A_stop_waits_for_what_is_in_flight_no_longer_than_drain_timeou
   add(3);
   std::atomic<std::size_t> taken = 0;
   auto stuck = relay(std::make_unique<SilentPublisher>(taken));
-  std::thread thread([&] {
-    const auto loop = stuck->run();
-    ASSERT_TRUE(loop);
-    EXPECT_FALSE(loop->clean);
-    EXPECT_EQ(loop->left_in_flight, 3U);
-  });
-  EXPECT_TRUE(eventually([&] { return taken == 3; }));
-  stuck->request_stop();
+  stop_by_force(*stuck, taken, 3);
+}
+
+TEST_F(RelayTest, After_a_forced_stop_the_same_relay_can_be_used_again) {
+  options_.drain_timeout = milliseconds(0);
+  add(3);
+  std::atomic<std::size_t> taken = 0;
+  auto stuck = relay(std::make_unique<SilentPublisher>(taken));
+  stop_by_force(*stuck, taken, 3);
+
+  const auto again = stuck->run();
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->clean) << "the stop that was asked for still holds, and nothing was begun";
+  EXPECT_TRUE(stuck->close());
+}
+
+TEST_F(RelayTest, A_pass_after_a_forced_stop_sends_what_was_left_again) {
+  options_.drain_timeout = milliseconds(0);
+  add(3);
+  auto held_back = std::make_shared<HeldBack>();
+  auto one = relay(std::make_unique<HoldingPublisher>(held_back));
+  stop_by_force(*one, held_back->taken, 3);
+
+  held_back->answers = true;
+  const auto pass = one->run_once();
+
+  ASSERT_TRUE(pass) << describe(pass.error());
+  EXPECT_EQ(pass->sent.size(), 3U);
+  EXPECT_EQ(held_back->taken, 6U);
+}
+
+TEST_F(RelayTest, A_purge_that_hangs_delays_neither_sending_nor_settling) {
+  ScriptedPurger::State state;
+  state.stuck = true;
+  purger_ = std::make_unique<ScriptedPurger>(state);
+  auto running = relay(memory());
+  std::thread thread([&] { EXPECT_TRUE(running->run()); });
+  EXPECT_TRUE(eventually([&] { return state.asked == 1; }));
+
+  add(20);
+  const auto operations = testing::make_memory_operations(database_);
+  EXPECT_TRUE(eventually(
+      [&] { return operations->status({}, Deadline::after(patience))->events.unrouted == 0; }));
+
+  EXPECT_EQ(state.answered, 0);
+  state.stuck = false;
+  running->request_stop();
   thread.join();
+  EXPECT_TRUE(running->close());
+  EXPECT_EQ(journal_->accepted().size(), 20U);
+}
+
+TEST_F(RelayTest, What_was_purged_is_told_with_its_number) {
+  ScriptedPurger::State state;
+  purger_ = std::make_unique<ScriptedPurger>(state);
+  auto running = relay(memory());
+  std::thread thread([&] { EXPECT_TRUE(running->run()); });
+  EXPECT_TRUE(eventually([&] { return state.answered == 3; }));
+  running->request_stop();
+  thread.join();
+
+  ASSERT_EQ(observer_.count(NoticeKind::rows_purged), 1U);
+  for (const auto& notice : observer_.notices) {
+    if (notice.kind != NoticeKind::rows_purged) continue;
+    EXPECT_EQ(notice.code, "keys");
+    EXPECT_EQ(notice.rows, 3);
+  }
+}
+
+TEST_F(RelayTest, A_purge_that_fails_stops_nobody_and_is_told) {
+  ScriptedPurger::State state;
+  state.failure = Error{ErrorCode::permission_denied, Disposition::stop, "no DELETE.", "test", ""};
+  purger_ = std::make_unique<ScriptedPurger>(state);
+  auto running = relay(memory());
+  std::thread thread([&] { EXPECT_TRUE(running->run()); });
+  EXPECT_TRUE(eventually([&] { return state.answered == 3; }));
+  add(5);
+  EXPECT_TRUE(eventually([&] { return journal_->accepted().size() == 5; }));
+  running->request_stop();
+  thread.join();
+  EXPECT_GE(observer_.count(NoticeKind::purge_failed), 2U) << "the last may come after the stop";
+  EXPECT_EQ(observer_.count(NoticeKind::store_failed), 0U);
+}
+
+TEST_F(RelayTest, A_pass_and_a_drain_purge_nothing) {
+  ScriptedPurger::State state;
+  purger_ = std::make_unique<ScriptedPurger>(state);
+  add(3);
+  auto once = relay(memory());
+  ASSERT_TRUE(once->run_once());
+  ASSERT_TRUE(once->drain(std::nullopt));
+  EXPECT_EQ(state.asked, 0);
 }
 
 TEST_F(RelayTest, F34_while_no_result_can_be_stored_little_is_sent_again_and_one_line_tells_of_it) {

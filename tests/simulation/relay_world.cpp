@@ -16,6 +16,7 @@ RelayOptions relay_options() {
   options.sleep = milliseconds(200);
   options.settle_patience = milliseconds(50);
   options.probe_most = milliseconds(2000);
+  options.retention.events = milliseconds(1000);
   return options;
 }
 
@@ -65,6 +66,7 @@ RelayWorld::RelayWorld(WorldOptions options)
       database_(testing::make_memory_database(options.partitions)),
       writer_(testing::make_memory_store(database_)),
       operations_(testing::make_memory_operations(database_)),
+      purger_(testing::make_memory_purger(database_)),
       down_(options.routes),
       accepted_(options.routes) {
   for (std::size_t i = 0; i < options.routes; ++i) {
@@ -243,6 +245,8 @@ void RelayWorld::execute(RelayProcess& relay, core::Action& action) {
     record(relay.name + ": settles " + described(settle->request));
     call_store<input::Settled>(
         relay, "settle", [&] { return store.settle(settle->request, Deadline::after(patience)); });
+  } else if (auto* purge_slice = std::get_if<action::Purge>(&action)) {
+    purge(relay, std::move(purge_slice->request));
   } else if (auto* submit = std::get_if<action::Submit>(&action)) {
     for (auto& message : submit->messages) {
       record(relay.name + ": sends " + std::to_string(message.event->seq.value()) + " on " +
@@ -252,6 +256,21 @@ void RelayWorld::execute(RelayProcess& relay, core::Action& action) {
   } else if (std::get_if<action::Done>(&action) != nullptr) {
     relay.idle = true;
   }
+}
+
+void RelayWorld::purge(RelayProcess& relay, PurgeRequest request) {
+  if (hostile_ && chance(20)) {
+    record(relay.name + ": a purge fails");
+    relay.inputs.emplace_back(
+        core::input::PurgeFailed{store_error(ErrorCode::unavailable, Disposition::retry)});
+    return;
+  }
+  request.now = clock_.database_override();
+  auto slice = purger_->purge(request, std::nullopt, Deadline::after(patience));
+  purged_ += slice->rows;
+  record(relay.name + ": purges " + std::to_string(slice->rows) + " " +
+         std::string(to_string(request.kept)));
+  relay.inputs.emplace_back(core::input::Purged{std::move(slice).value()});
 }
 
 // One message that is in flight gets its outcome; the destination may have it, lose it, or get it

@@ -44,6 +44,9 @@ class RelayWorld {
   /// Everything that happened, a line each, for the person who has to understand a failure.
   [[nodiscard]] const std::vector<std::string>& history() const { return history_; }
 
+  /// How many events are gone because they were delivered and old.
+  [[nodiscard]] std::int64_t purged() const { return purged_; }
+
  private:
   struct InFlight {
     std::size_t route = 0;
@@ -75,6 +78,7 @@ class RelayWorld {
   void let_relay_act(RelayProcess& relay);
   void take_step(RelayProcess& relay, core::Input input);
   void execute(RelayProcess& relay, core::Action& action);
+  void purge(RelayProcess& relay, PurgeRequest request);
   template <class Answer, class Call>
   void call_store(RelayProcess& relay, std::string_view what, Call&& call);
   void answer_one(RelayProcess& relay);
@@ -92,12 +96,14 @@ class RelayWorld {
   std::shared_ptr<testing::MemoryDatabase> database_;
   std::unique_ptr<Store> writer_;
   std::unique_ptr<Operations> operations_;
+  std::unique_ptr<Purger> purger_;
   std::vector<Route> routes_;
   std::vector<RelayProcess> relays_;
   std::vector<bool> down_;
   bool hostile_ = true;
   std::map<std::int64_t, std::string> aggregate_of_;  // by seq
   std::int64_t last_seq_ = 0;
+  std::int64_t purged_ = 0;
   std::vector<std::vector<std::int64_t>> accepted_;  // by route: seqs, repeats included
   std::vector<LateCopy> late_copies_;
   std::vector<std::string> history_;

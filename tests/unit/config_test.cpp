@@ -160,6 +160,21 @@ TEST_F(ConfigTest, takes_every_kind_of_value) {
   EXPECT_THAT(settings.routes[1].route.retry_delays, IsEmpty());
 }
 
+TEST_F(ConfigTest, a_retention_is_a_duration_or_off) {
+  EXPECT_EQ(load_text("").settings.relay.retention.events, Retention().events);
+
+  const auto loaded = load_text("[retention]\nevents = \"30d\"\nkeys = 3600\nreceipts = \"off\"\n");
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  const auto& retention = loaded.settings.relay.retention;
+  EXPECT_EQ(retention.events, std::chrono::hours(24 * 30));
+  EXPECT_EQ(retention.keys, std::chrono::hours(1));
+  EXPECT_EQ(retention.receipts, milliseconds(0)) << "kept for ever";
+
+  variables_["POSTRIDER_RETENTION_EVENTS"] = "off";
+  EXPECT_EQ(load_text("[retention]\nevents = \"30d\"\n").settings.relay.retention.events,
+            milliseconds(0));
+}
+
 TEST_F(ConfigTest, what_is_left_out_has_the_default_of_the_engine) {
   const auto loaded = load_text("[[routes]]\nname = \"all\"\nto = \"stdout:\"\n");
   ASSERT_THAT(loaded.problems, IsEmpty());
@@ -210,6 +225,19 @@ std::vector<std::pair<std::string, std::string>> refused_values(const Key& key) 
           {"\"\"", "cannot be used"}, {"-1", "cannot be used"},
           {"1.5", "cannot be used"},  {ms(key.most + 1), "out of range"}};
       if (key.least > 0) rows.emplace_back(ms(key.least - 1), "out of range");
+      return rows;
+    }
+    case KeyType::retention: {
+      std::vector<std::pair<std::string, std::string>> rows;
+      for (const auto* value : {"true", "\"soon\"", "\"\"", "-1", "1.5", "\"Off\"", "\"never\"",
+                                "[\"7d\"]", "\"7 d\""}) {
+        rows.emplace_back(value, "cannot be used");
+      }
+      for (const auto* value : {"0", "\"0s\"", "\"0\""}) {
+        rows.emplace_back(value, "out of range");  // keep nothing, or keep for ever?
+      }
+      rows.emplace_back(ms(key.least - 1), "out of range");
+      rows.emplace_back(ms(key.most + 1), "out of range");
       return rows;
     }
     case KeyType::boolean:
@@ -267,7 +295,10 @@ TEST_F(ConfigTest, every_key_has_siblings_that_are_unknown_and_suggests_the_righ
 
 TEST_F(ConfigTest, every_key_takes_both_ends_of_its_range) {
   for (const auto& key : all_keys()) {
-    if (key.type != KeyType::integer && key.type != KeyType::duration) continue;
+    if (key.type != KeyType::integer && key.type != KeyType::duration &&
+        key.type != KeyType::retention) {
+      continue;
+    }
     for (const auto bound : {key.least, key.most}) {
       const auto value = key.type == KeyType::integer ? std::to_string(bound)
                                                       : "\"" + std::to_string(bound) + "ms\"";

@@ -9,7 +9,6 @@
 #include "store/common/event_row.hpp"
 #include "store/common/headers_codec.hpp"
 #include "store/common/sql_names.hpp"
-#include "store/common/timestamp_parse.hpp"
 
 namespace postrider::store {
 namespace {

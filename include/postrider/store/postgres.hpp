@@ -10,6 +10,7 @@
 #include <string>
 
 #include <postrider/operations.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 
@@ -28,5 +29,6 @@ struct PostgresOptions {
 [[nodiscard]] std::unique_ptr<Store> make_postgres_store(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
+[[nodiscard]] std::unique_ptr<Purger> make_postgres_purger(PostgresOptions options);
 
 }  // namespace postrider

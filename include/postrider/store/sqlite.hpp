@@ -7,6 +7,7 @@
 #include <string>
 
 #include <postrider/operations.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 
@@ -23,5 +24,6 @@ struct SqliteOptions {
 [[nodiscard]] std::unique_ptr<Store> make_sqlite_store(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<Purger> make_sqlite_purger(SqliteOptions options);
 
 }  // namespace postrider

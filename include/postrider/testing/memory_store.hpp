@@ -12,6 +12,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/operations.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/store.hpp>
 
 namespace postrider::testing {
@@ -30,14 +31,17 @@ class MemoryDatabase;
 [[nodiscard]] std::unique_ptr<Operations> make_memory_operations(
     std::shared_ptr<MemoryDatabase> database);
 
+/// Has idempotency keys and no receipts: there is no inbox in memory.
+[[nodiscard]] std::unique_ptr<Purger> make_memory_purger(std::shared_ptr<MemoryDatabase> database);
+
 /// Writes an event as a careless hand could have: it is claimed as malformed, for the reason `why`.
 Seq plant_malformed_event(MemoryDatabase& database, std::string why);
 
 /// One change by a person.
 struct AuditEntry {
   Timestamp at;
-  std::string action;   ///< "dead_retry", "dead_discard", "route_pause", "route_resume"
-  std::string subject;  ///< a delivery's id or a route's name
+  std::string action;   ///< "dead_retry", "dead_discard", "route_pause", "route_resume", "purge"
+  std::string subject;  ///< a delivery's id, a route's name, a filter, or what was purged
   Operator who;
 };
 

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <postrider/operations.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 #include <postrider/testing/manual_clock.hpp>
@@ -31,13 +32,14 @@ struct AuditedChange {
 
 /// A fresh, migrated, empty database that lives as long as this object.
 ///
-/// What stands below the three factories is optional: a test that needs it is skipped where it is
+/// What stands below the four factories is optional: a test that needs it is skipped where it is
 /// not there.
 class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
   virtual std::unique_ptr<Store> open_store() = 0;
   virtual std::unique_ptr<Operations> open_operations() = 0;
+  virtual std::unique_ptr<Purger> open_purger() = 0;
   /// Null where a store has no schema.
   virtual std::unique_ptr<Migrator> open_migrator() = 0;
 
@@ -47,6 +49,8 @@ class StoreHarness {
   virtual std::shared_ptr<void> lock_database() { return nullptr; }
   /// Ends every connection that is open now, without the stores' knowledge.
   virtual bool lose_connections() { return false; }
+  /// Writes a receipt of the inbox with this age. False: the database has no inbox.
+  virtual bool plant_receipt(milliseconds /*age*/) { return false; }
   /// All changes by people, oldest first.
   virtual std::optional<std::vector<AuditedChange>> audit() { return std::nullopt; }
 };

@@ -18,6 +18,12 @@ Error nothing_written(std::string_view origin) {
       std::string(origin), ""};
 }
 
+Error key_vanished(std::string_view origin) {
+  return {ErrorCode::conflict, Disposition::retry,
+          "the idempotency key was deleted while it was looked up. Repeat the whole transaction.",
+          std::string(origin), ""};
+}
+
 Error key_was_reused(std::string_view origin) {
   return {ErrorCode::key_reused, Disposition::reject,
           "the idempotency key was used before, for an event with other content. Use a new key for "

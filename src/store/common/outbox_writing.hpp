@@ -29,6 +29,9 @@ class OutboxIds {
 /// The answer when an insert that ought to write one row wrote none: a trigger of the application
 /// was in the way.
 [[nodiscard]] Error nothing_written(std::string_view origin);
+/// The answer when a key was purged between claiming and reading it: a repetition of the
+/// transaction finds another state.
+[[nodiscard]] Error key_vanished(std::string_view origin);
 /// The answer to a key that was used for other content.
 [[nodiscard]] Error key_was_reused(std::string_view origin);
 

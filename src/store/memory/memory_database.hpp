@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <postrider/content_hash.hpp>
 #include <postrider/testing/memory_store.hpp>
 
 #include "base/mutex.hpp"
@@ -32,6 +33,13 @@ struct DeliveryKey {
   friend auto operator<=>(const DeliveryKey&, const DeliveryKey&) = default;
 };
 
+/// Who took an idempotency key.
+struct KeyRow {
+  EventId event_id;
+  ContentHash content_hash;
+  Timestamp created_at;
+};
+
 struct PartitionRow {
   std::string owner;  ///< empty: free
   FencingToken token;
@@ -48,6 +56,8 @@ class Tables {
 
   std::map<Seq, EventRow>& events() { return events_; }
   const std::map<Seq, EventRow>& events() const { return events_; }
+  /// By scope and key.
+  std::map<std::pair<std::string, std::string>, KeyRow>& keys() { return keys_; }
   std::vector<PartitionRow>& partitions() { return partitions_; }
   const std::vector<PartitionRow>& partitions() const { return partitions_; }
   std::set<std::string>& paused_routes() { return paused_routes_; }
@@ -98,6 +108,7 @@ class Tables {
   std::int64_t last_seq_ = 0;
   std::map<Seq, EventRow> events_;
   std::set<EventId> event_ids_;
+  std::map<std::pair<std::string, std::string>, KeyRow> keys_;
   std::set<std::pair<Aggregate, std::int64_t>> versions_;
   std::map<DeliveryKey, Delivery> deliveries_;
   std::map<DeliveryId, DeliveryKey> delivery_ids_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "store/memory/memory_database.hpp"
@@ -23,6 +24,10 @@ bool is_dead(const Delivery& delivery) {
 bool matches(const DeadFilter& filter, const Delivery& delivery, const Event& event) {
   if (!filter.ids.empty() &&
       std::find(filter.ids.begin(), filter.ids.end(), delivery.id) == filter.ids.end()) {
+    return false;
+  }
+  if (filter.after && std::tie(delivery.event_seq, delivery.route) <=
+                          std::tie(filter.after->event_seq, filter.after->route)) {
     return false;
   }
   return (!filter.route || *filter.route == delivery.route) &&
@@ -155,18 +160,6 @@ std::vector<PartitionState> partition_states(const Tables& tables, Timestamp now
   return states;
 }
 
-/// When the last thing of the event ended; none while something has not.
-std::optional<Timestamp> completed_at(const Tables& tables, Seq seq, const EventRow& row) {
-  if (!row.routed_at) return std::nullopt;
-  auto last = *row.routed_at;
-  auto delivery = tables.deliveries().lower_bound({seq, "", 0});
-  for (; delivery != tables.deliveries().end() && delivery->first.event_seq == seq; ++delivery) {
-    if (tables.is_open(delivery->first)) return std::nullopt;
-    last = std::max(last, delivery->second.finished_at.value_or(last));
-  }
-  return last;
-}
-
 class MemoryOperations final : public Operations {
  public:
   explicit MemoryOperations(std::shared_ptr<MemoryDatabase> database)
@@ -213,6 +206,7 @@ class MemoryOperations final : public Operations {
       touched.insert(tables.event_of(dead).partition);
       tables.audit().push_back({at, "dead_retry", dead.id.value().to_string(), who});
     }
+    summarize(tables, {at, "dead_retry", who.filter, who}, made.size());
     bump(tables, touched);
     return made;
   }
@@ -232,6 +226,7 @@ class MemoryOperations final : public Operations {
       touched.insert(tables.event_of(dead).partition);
       tables.audit().push_back({at, "dead_discard", dead.id.value().to_string(), who});
     }
+    summarize(tables, {at, "dead_discard", who.filter, who}, ended.size());
     bump(tables, touched);
     return ended;
   }
@@ -254,25 +249,11 @@ class MemoryOperations final : public Operations {
     return true;
   }
 
-  Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
-                             std::optional<Timestamp> now, Deadline /*deadline*/) override {
-    const MutexLock lock(database_->mutex);
-    auto& tables = database_->tables;
-    const auto before = database_->time_of(now) - older_than;
-    std::vector<Seq> old;
-    for (const auto& [seq, row] : tables.events()) {
-      if (old.size() == limit) break;
-      const auto completed = completed_at(tables, seq, row);
-      if (completed && *completed < before) old.push_back(seq);
-    }
-    if (!dry_run) {
-      for (const auto seq : old)
-        tables.erase_event(seq);
-    }
-    return static_cast<std::int64_t>(old.size());
+ private:
+  static void summarize(Tables& tables, AuditEntry line, std::size_t changed) {
+    if (!line.subject.empty() && changed > 0) tables.audit().push_back(std::move(line));
   }
 
- private:
   static void bump(Tables& tables, const std::set<Partition>& touched) {
     for (const auto partition : touched)
       ++tables.partition(partition).generation;

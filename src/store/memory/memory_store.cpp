@@ -316,6 +316,21 @@ class Settling {
   SettleResult result_;
 };
 
+/// All of them or none.
+Result<std::vector<EventId>> insert_all(MemoryDatabase& database, std::span<const NewEvent> events)
+    POSTRIDER_REQUIRES(database.mutex) {
+  auto& tables = database.tables;
+  if (auto free = check_free(tables, events); !free) return free.error();
+  const auto now = database.time_of(std::nullopt);
+  std::vector<EventId> ids;
+  ids.reserve(events.size());
+  for (const auto& event : events) {
+    ids.push_back(event.id ? *event.id : EventId(database.ids.next()));
+    tables.insert_event(to_event(event, ids.back(), now), "");
+  }
+  return ids;
+}
+
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {}
@@ -334,17 +349,11 @@ class MemoryStore final : public Store {
   Result<std::vector<EventId>> add(std::span<const NewEvent> events,
                                    Deadline /*deadline*/) override {
     const MutexLock lock(database_->mutex);
-    auto& tables = database_->tables;
-    if (auto free = check_free(tables, events); !free) return free.error();
-    const auto now = database_->time_of(std::nullopt);
-    std::vector<EventId> ids;
-    ids.reserve(events.size());
-    for (const auto& event : events) {
-      ids.push_back(event.id ? *event.id : EventId(database_->ids.next()));
-      tables.insert_event(to_event(event, ids.back(), now), "");
-    }
-    return ids;
+    return insert_all(*database_, events);
   }
+
+  Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                           Deadline /*deadline*/) override;
 
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline /*deadline*/) override;
 
@@ -383,6 +392,26 @@ class MemoryStore final : public Store {
  private:
   std::shared_ptr<MemoryDatabase> database_;
 };
+
+Result<EventId> MemoryStore::add_once(const NewEvent& event, const IdempotencyKey& key,
+                                      Deadline /*deadline*/) {
+  if (auto checked = check(key); !checked) return checked.error();
+  const MutexLock lock(database_->mutex);
+  const auto hash = content_hash(event);
+  auto& keys = database_->tables.keys();
+  if (const auto taken = keys.find({key.scope, key.key}); taken != keys.end()) {
+    if (taken->second.content_hash == hash) return taken->second.event_id;
+    return Error{ErrorCode::key_reused, Disposition::reject,
+                 "the idempotency key was used before, for an event with other content. Use a new "
+                 "key for a new request.",
+                 std::string(origin), ""};
+  }
+  const auto written = insert_all(*database_, {&event, 1});
+  if (!written) return written.error();
+  const auto now = database_->time_of(std::nullopt);
+  keys.emplace(std::pair(key.scope, key.key), KeyRow{written->front(), hash, now});
+  return written->front();
+}
 
 Result<LeaseGrant> MemoryStore::lease(const LeaseRequest& request, Deadline /*deadline*/) {
   const MutexLock lock(database_->mutex);

@@ -101,6 +101,8 @@ Call dead_call(const DeadFilter& filter) {
     parameters.null();
   }
   parameters.integer(static_cast<std::int64_t>(filter.limit));
+  const auto after = filter.after.value_or(DeadPlace{});
+  parameters.integer(after.event_seq.value()).text(after.route);
   return call;
 }
 
@@ -153,13 +155,13 @@ class PostgresOperations final : public Operations {
   Result<std::vector<DeliveryId>> dead_retry(const DeadFilter& filter, const Operator& who,
                                              std::optional<Timestamp> now,
                                              Deadline deadline) override {
-    return change_dead("deliveries_retry", filter, who, now, deadline);
+    return change_dead("dead_retry", "deliveries_retry", filter, who, now, deadline);
   }
 
   Result<std::vector<DeliveryId>> dead_discard(const DeadFilter& filter, const Operator& who,
                                                std::optional<Timestamp> now,
                                                Deadline deadline) override {
-    return change_dead("deliveries_discard", filter, who, now, deadline);
+    return change_dead("dead_discard", "deliveries_discard", filter, who, now, deadline);
   }
 
   Result<bool> route_pause(const std::string& route, const Operator& who,
@@ -177,24 +179,12 @@ class PostgresOperations final : public Operations {
     return change_route(std::move(call), "route_resume", route, who, now, deadline);
   }
 
-  Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
-                             std::optional<Timestamp> now, Deadline deadline) override {
-    if (auto checked = check_limit(limit); !checked) return checked.error();
-    auto call = now_call(dry_run ? "events_purgeable" : "events_purge", now);
-    call.parameters.integer(older_than.count()).integer(static_cast<std::int64_t>(limit));
-    const std::vector<Call> calls = {std::move(call)};
-    const auto results =
-        dry_run ? connection_.read(calls, deadline) : connection_.write(calls, deadline);
-    if (!results) return results.error();
-    return results->front().integer(0, 0);
-  }
-
  private:
   /// Partitions are locked first, as a settle does, so that the two never wait for each other; and
   /// with them every settle, so that what is found is what is changed.
-  Result<std::vector<DeliveryId>> change_dead(std::string_view statement, const DeadFilter& filter,
-                                              const Operator& who, std::optional<Timestamp> now,
-                                              Deadline deadline) {
+  Result<std::vector<DeliveryId>> change_dead(std::string_view action, std::string_view statement,
+                                              const DeadFilter& filter, const Operator& who,
+                                              std::optional<Timestamp> now, Deadline deadline) {
     if (auto checked = check_limit(filter.limit); !checked) return checked.error();
     if (auto begun = connection_.begin(deadline); !begun) return begun.error();
     const auto found =
@@ -206,11 +196,34 @@ class PostgresOperations final : public Operations {
     change.parameters.uuids(uuids_in(found->at(1), 0));
     const auto changed = connection_.run(std::vector<Call>{std::move(change)}, deadline);
     if (!changed) return changed.error();
-    if (auto committed = connection_.commit(deadline); !committed) return committed.error();
     std::vector<DeliveryId> ids;
     for (const auto& id : uuids_in(changed->front(), 0))
       ids.emplace_back(id);
+    if (!who.filter.empty() && !ids.empty()) {
+      const auto count = fmt::format("{} dead letters", ids.size());
+      auto summed_up = audit({action, who.filter, count}, who, now, deadline);
+      if (!summed_up) return summed_up.error();
+    }
+    if (auto committed = connection_.commit(deadline); !committed) return committed.error();
     return ids;
+  }
+
+  /// One line for the audit, beside who and why.
+  struct AuditLine {
+    std::string_view action;
+    std::string_view object;
+    std::string_view detail = {};
+  };
+
+  /// In the transaction that is open.
+  Result<void> audit(const AuditLine& line, const Operator& who, std::optional<Timestamp> now,
+                     Deadline deadline) {
+    auto insert = now_call("audit_insert", now);
+    insert.parameters.text(who.name).text(line.action).text(line.object).text(who.reason);
+    insert.parameters.text(line.detail);
+    const auto written = connection_.run(std::vector<Call>{std::move(insert)}, deadline);
+    if (!written) return written.error();
+    return {};
   }
 
   /// A change that changes nothing is no line in the audit.
@@ -221,10 +234,9 @@ class PostgresOperations final : public Operations {
     if (!changed) return changed.error();
     const bool any = !changed->front().empty();
     if (any) {
-      auto line = now_call("audit_insert", now);
-      line.parameters.text(who.name).text(action).text(route).text(who.reason);
-      const auto written = connection_.run(std::vector<Call>{std::move(line)}, deadline);
-      if (!written) return written.error();
+      if (auto written = audit({action, route}, who, now, deadline); !written) {
+        return written.error();
+      }
     }
     if (auto committed = connection_.commit(deadline); !committed) return committed.error();
     return any;

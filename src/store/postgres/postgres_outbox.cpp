@@ -30,13 +30,6 @@ std::vector<std::string> values_of(const Parameters& parameters) {
   return values;
 }
 
-/// A repetition of the transaction finds another state.
-Error key_vanished() {
-  return {ErrorCode::conflict, Disposition::retry,
-          "the idempotency key was deleted while it was looked up. Repeat the whole transaction.",
-          "postgres", ""};
-}
-
 }  // namespace
 
 class PostgresOutbox::Impl {
@@ -116,7 +109,7 @@ class PostgresOutbox::Impl {
     parameters.text(key.scope).text(key.key).bytes(bytes_of(hash));
     const auto found = driver.run(call("keys_get", statements::keys_get, parameters));
     if (!found) return found.error();
-    if (found->first_row.empty()) return key_vanished();
+    if (found->first_row.empty()) return store::key_vanished("postgres");
     if (found->first_row[1] != "same") return store::key_was_reused("postgres");
     const auto id = Uuid::parse(found->first_row[0].value_or(""));
     if (!id) return id.error();

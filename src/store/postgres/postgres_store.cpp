@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <postrider/content_hash.hpp>
 #include <postrider/store/postgres.hpp>
 
+#include "store/common/outbox_writing.hpp"
 #include "store/postgres/postgres_claim.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_due.hpp"
@@ -85,6 +87,25 @@ class PostgresStore final : public Store {
     return ids;
   }
 
+  Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                           Deadline deadline) override {
+    if (auto checked = check(key); !checked) return checked.error();
+    const auto id = event.id ? *event.id : EventId(ids_.next());
+    NewEventColumns columns;
+    if (auto added = columns.add(event, id); !added) return added.error();
+    if (auto begun = connection_.begin(deadline); !begun) return begun.error();
+    const auto earlier = claim_key(event, id, key, deadline);
+    if (!earlier || *earlier) {
+      connection_.rollback(deadline);
+      if (!earlier) return earlier.error();
+      return **earlier;
+    }
+    const auto written = connection_.run(calls_of(columns), deadline);
+    if (!written) return written.error();
+    if (auto committed = connection_.commit(deadline); !committed) return committed.error();
+    return id;
+  }
+
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
     const auto lock = connection_.session_lock(deadline);
     if (!lock) return lock.error();
@@ -142,6 +163,28 @@ class PostgresStore final : public Store {
   }
 
  private:
+  /// The id of the event that took the key before; none if it is ours now.
+  Result<std::optional<EventId>> claim_key(const NewEvent& event, const EventId& id,
+                                           const IdempotencyKey& key, Deadline deadline) {
+    const auto hash = content_hash(event);
+    const std::string_view bytes(reinterpret_cast<const char*>(hash.bytes.data()),
+                                 hash.bytes.size());
+    Call claim{"keys_claim"};
+    claim.parameters.text(key.scope).text(key.key).uuid(id.value()).bytes(bytes);
+    Call get{"keys_get"};
+    get.parameters.text(key.scope).text(key.key).bytes(bytes);
+    const auto results =
+        connection_.run(std::vector<Call>{std::move(claim), std::move(get)}, deadline);
+    if (!results) return results.error();
+    if (!results->at(0).empty()) return std::optional<EventId>();
+    const auto& found = results->at(1);
+    if (found.empty()) return key_vanished("postgres");
+    if (found.text(0, 1) != "same") return key_was_reused("postgres");
+    const auto first = Uuid::parse(found.text(0, 0));
+    if (!first) return first.error();
+    return std::optional(EventId(*first));
+  }
+
   PostgresConnection connection_;
   std::unique_ptr<Random> random_;
   IdGenerator ids_{system_clock(), *random_};

@@ -11,7 +11,6 @@
 #include "base/assert.hpp"
 #include "base/timestamp_text.hpp"
 #include "store/common/sql_names.hpp"
-#include "store/common/timestamp_parse.hpp"
 #include "store_sqlite_sql.hpp"
 
 namespace postrider::store::sqlite {

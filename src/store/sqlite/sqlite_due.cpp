@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/timestamp_text.hpp"
-#include "store/common/timestamp_parse.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
 

@@ -6,7 +6,6 @@
 #include <postrider/store/sqlite.hpp>
 
 #include "base/timestamp_text.hpp"
-#include "store/common/timestamp_parse.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
@@ -112,14 +111,14 @@ class SqliteOperations final : public Operations {
   Result<std::vector<DeliveryId>> dead_retry(const DeadFilter& filter, const Operator& who,
                                              std::optional<Timestamp> now,
                                              Deadline deadline) override {
-    return change_dead(filter, now, deadline,
+    return change_dead(filter, {who, "dead_retry", who.filter}, now, deadline,
                        [&](const Delivery& dead, Timestamp at) { return retry(dead, who, at); });
   }
 
   Result<std::vector<DeliveryId>> dead_discard(const DeadFilter& filter, const Operator& who,
                                                std::optional<Timestamp> now,
                                                Deadline deadline) override {
-    return change_dead(filter, now, deadline,
+    return change_dead(filter, {who, "dead_discard", who.filter}, now, deadline,
                        [&](const Delivery& dead, Timestamp at) { return discard(dead, who, at); });
   }
 
@@ -141,9 +140,6 @@ class SqliteOperations final : public Operations {
       return row.run();
     });
   }
-
-  Result<std::int64_t> purge(milliseconds older_than, std::size_t limit, bool dry_run,
-                             std::optional<Timestamp> now, Deadline deadline) override;
 
  private:
   Result<void> count_events(Timestamp now, Status& status) {
@@ -178,7 +174,7 @@ class SqliteOperations final : public Operations {
   static Result<std::vector<DeadLetter>> find_dead(SqliteConnection& connection,
                                                    const DeadFilter& filter);
   template <class Change>
-  Result<std::vector<DeliveryId>> change_dead(const DeadFilter& filter,
+  Result<std::vector<DeliveryId>> change_dead(const DeadFilter& filter, AuditLine summary,
                                               std::optional<Timestamp> now, Deadline deadline,
                                               Change change);
   template <class Change>
@@ -186,9 +182,6 @@ class SqliteOperations final : public Operations {
                             Change change);
   Result<DeliveryId> retry(const Delivery& dead, const Operator& who, Timestamp now);
   Result<DeliveryId> discard(const Delivery& dead, const Operator& who, Timestamp now);
-  Result<std::vector<std::int64_t>> find_purgeable(Timestamp before, std::size_t limit);
-  Result<std::int64_t> delete_events(const std::vector<std::int64_t>& events, Timestamp before,
-                                     Timestamp now);
   Result<void> audit(const AuditLine& line, Timestamp now);
   Result<void> bump();
 
@@ -203,6 +196,8 @@ Result<std::vector<DeadLetter>> SqliteOperations::find_dead(SqliteConnection& co
   std::vector<DeadLetter> letters;
   auto rows = connection.query(statements::deliveries_dead);
   rows.bind(":limit", static_cast<std::int64_t>(filter.limit));
+  const auto after = filter.after.value_or(DeadPlace{});
+  rows.bind(":after_seq", after.event_seq.value()).bind(":after_route", after.route);
   rows.bind_if(":ids", id_list(filter.ids)).bind_if(":route", filter.route);
   rows.bind_if(":event_type", filter.event_type).bind_if(":failure_code", filter.failure_code);
   if (filter.ambiguous) rows.bind(":ambiguous", std::int64_t{*filter.ambiguous});
@@ -222,6 +217,7 @@ Result<std::vector<DeadLetter>> SqliteOperations::find_dead(SqliteConnection& co
 
 template <class Change>
 Result<std::vector<DeliveryId>> SqliteOperations::change_dead(const DeadFilter& filter,
+                                                              AuditLine summary,
                                                               std::optional<Timestamp> now,
                                                               Deadline deadline, Change change) {
   if (auto checked = check_limit(filter.limit); !checked) return checked.error();
@@ -238,6 +234,10 @@ Result<std::vector<DeliveryId>> SqliteOperations::change_dead(const DeadFilter& 
       changed.push_back(*id);
     }
     if (changed.empty()) return changed;
+    if (!summary.object.empty()) {
+      summary.detail = fmt::format("{} dead letters", changed.size());
+      if (auto done = audit(summary, *at); !done) return done.error();
+    }
     if (auto bumped = bump(); !bumped) return bumped.error();
     return changed;
   });
@@ -281,51 +281,6 @@ Result<bool> SqliteOperations::change_route(std::optional<Timestamp> now, Deadli
     if (auto done = bump(); !done) return done.error();
     return true;
   });
-}
-
-/// Looks without a lock, as that may take long, and then deletes what is still as it was seen.
-Result<std::int64_t> SqliteOperations::purge(milliseconds older_than, std::size_t limit,
-                                             bool dry_run, std::optional<Timestamp> now,
-                                             Deadline deadline) {
-  if (auto checked = check_limit(limit); !checked) return checked.error();
-  Timestamp at;
-  const auto found = reader_.read(deadline, [&]() -> Result<std::vector<std::int64_t>> {
-    const auto reading = reader_.now(now);
-    if (!reading) return reading.error();
-    at = *reading;
-    return find_purgeable(at - older_than, limit);
-  });
-  if (!found) return found.error();
-  if (dry_run || found->empty()) return static_cast<std::int64_t>(found->size());
-  return writer_.write(deadline, [&] { return delete_events(*found, at - older_than, at); });
-}
-
-Result<std::int64_t> SqliteOperations::delete_events(const std::vector<std::int64_t>& events,
-                                                     Timestamp before, Timestamp now) {
-  std::int64_t deleted = 0;
-  for (const auto seq : events) {
-    for (const auto statement : {statements::deliveries_delete, statements::events_delete}) {
-      auto rows = writer_.query(statement);
-      rows.bind(":event_seq", seq).bind(":before", timestamp_text(before));
-      if (auto done = rows.run(); !done) return done.error();
-    }
-    deleted += writer_.changes();
-  }
-  const Operator retention{"postrider", "retention"};
-  const AuditLine line{retention, "purge", "events", fmt::format("{} events", deleted)};
-  if (auto done = audit(line, now); !done) return done.error();
-  return deleted;
-}
-
-Result<std::vector<std::int64_t>> SqliteOperations::find_purgeable(Timestamp before,
-                                                                   std::size_t limit) {
-  std::vector<std::int64_t> found;
-  auto rows = reader_.query(statements::events_purgeable);
-  rows.bind(":before", timestamp_text(before)).bind(":limit", static_cast<std::int64_t>(limit));
-  while (rows.next())
-    found.push_back(rows.integer(0));
-  if (auto read = rows.result(); !read) return read.error();
-  return found;
 }
 
 Result<void> SqliteOperations::audit(const AuditLine& line, Timestamp now) {

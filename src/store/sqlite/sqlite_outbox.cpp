@@ -1,11 +1,11 @@
 #include <utility>
 
-#include <postrider/content_hash.hpp>
 #include <postrider/sqlite.hpp>
 
 #include "store/common/outbox_writing.hpp"
 #include "store/common/sql_names.hpp"
 #include "store/sqlite/sqlite_borrowed.hpp"
+#include "store/sqlite/sqlite_keys.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
 
@@ -14,11 +14,6 @@ namespace {
 
 namespace statements = sql::store_sqlite;
 using store::sqlite::BorrowedSqlite;
-using store::sqlite::SqliteQuery;
-
-std::string_view bytes_of(const ContentHash& hash) {
-  return {reinterpret_cast<const char*>(hash.bytes.data()), hash.bytes.size()};
-}
 
 }  // namespace
 
@@ -40,7 +35,11 @@ class SqliteOutbox::Impl {
     if (auto checked = check(key); !checked) return checked.error();
     BorrowedSqlite connection(database, options_.names);
     if (auto checked = connection.check_transaction(); !checked) return checked.error();
-    return connection.all_or_nothing([&] { return claim_and_insert(connection, event, key); });
+    return connection.all_or_nothing([&] {
+      const auto id = ids_.id_of(event);
+      return store::sqlite::insert_once(connection, event, id, key,
+                                        [&] { return insert(connection, event, id); });
+    });
   }
 
   Result<std::vector<EventId>> add_all(sqlite3* database, std::span<const NewEvent> events) {
@@ -66,37 +65,6 @@ class SqliteOutbox::Impl {
       if (auto checked = check(event, options_.limits); !checked) return checked;
     }
     return {};
-  }
-
-  Result<EventId> claim_and_insert(BorrowedSqlite& connection, const NewEvent& event,
-                                   const IdempotencyKey& key) {
-    const auto id = ids_.id_of(event);
-    const auto hash = content_hash(event);
-    auto claim = connection.query(statements::keys_claim);
-    bind_key(claim, key, hash);
-    claim.bind(":event_id", store::sqlite::id_text(id.value()));
-    if (auto claimed = claim.run(); !claimed) return claimed.error();
-    if (connection.changes() == 1) return insert(connection, event, id);
-    return earlier_id(connection, key, hash);
-  }
-
-  static Result<EventId> earlier_id(BorrowedSqlite& connection, const IdempotencyKey& key,
-                                    const ContentHash& hash) {
-    auto row = connection.query(statements::keys_get);
-    bind_key(row, key, hash);
-    if (!row.next()) {
-      if (auto read = row.result(); !read) return read.error();
-      return store::nothing_written("sqlite");
-    }
-    if (row.text(1) != "same") return store::key_was_reused("sqlite");
-    const auto id = Uuid::parse(row.text(0));
-    if (!id) return id.error();
-    return EventId(*id);
-  }
-
-  static void bind_key(SqliteQuery& row, const IdempotencyKey& key, const ContentHash& hash) {
-    row.bind(":scope", key.scope).bind(":key", key.key);
-    row.bind_borrowed_bytes(":content_hash", bytes_of(hash));
   }
 
   static Result<EventId> insert(BorrowedSqlite& connection, const NewEvent& event,

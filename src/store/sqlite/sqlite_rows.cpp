@@ -7,7 +7,6 @@
 #include "base/utf8.hpp"
 #include "store/common/durations_codec.hpp"
 #include "store/common/headers_codec.hpp"
-#include "store/common/timestamp_parse.hpp"
 
 namespace postrider::store::sqlite {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/assert.hpp"
 #include "base/timestamp_text.hpp"
-#include "store/common/timestamp_parse.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_due.hpp"
+#include "store/sqlite/sqlite_keys.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store/sqlite/sqlite_schema.hpp"
 #include "store/sqlite/sqlite_settle.hpp"
@@ -90,6 +90,15 @@ class SqliteStore final : public Store {
         if (auto written = insert(event, ids.back()); !written) return written.error();
       }
       return ids;
+    });
+  }
+
+  Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                           Deadline deadline) override {
+    if (auto checked = check(key); !checked) return checked.error();
+    return connection_.write(deadline, [&] {
+      const auto id = event.id ? *event.id : EventId(ids_.next());
+      return insert_once(connection_, event, id, key, [&] { return insert(event, id); });
     });
   }
 

