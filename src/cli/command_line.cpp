@@ -133,6 +133,8 @@ void add_emit(App& app, Options& options) {
       app, "emit", "Write events into the outbox",
       "  postrider emit --type order.placed --aggregate order/1 --payload '{\"id\":1}'\n"
       "  postrider emit --type report.made --payload @report.pdf --content-type application/pdf\n"
+      "  postrider emit --type order.placed --key orders-api/request-17 --payload '{}'\n"
+      "  postrider emit --type reminder.sent --available-at 2026-12-01T08:00:00+01:00\n"
       "  date | postrider emit --type clock.read --payload - --content-type text/plain\n"
       "  postrider emit --jsonl < events.jsonl\n");
   auto& chosen = options.emit;
@@ -157,6 +159,17 @@ void add_emit(App& app, Options& options) {
   emit->add_option("--id", chosen.id, "The event's identity, a UUID [a new one]")
       ->type_name("UUID")
       ->needs(type);
+  emit->add_option("--key", chosen.key, "Idempotency key: a repetition writes no second event")
+      ->type_name("SCOPE/KEY")
+      ->needs(type);
+  auto* available_at = emit->add_option("--available-at", chosen.available_at,
+                                        "Not to be delivered before this time")
+                           ->type_name("TIME")
+                           ->needs(type);
+  emit->add_option("--delay", chosen.delay, "Not to be delivered for so long, by this clock")
+      ->type_name("DURATION")
+      ->needs(type)
+      ->excludes(available_at);
   auto* jsonl = emit->add_flag("--jsonl", chosen.jsonl, "Read JSON Lines from standard input");
   emit->add_option("--from-line", chosen.from_line,
                    "With --jsonl: skip the lines before this one [1]")

@@ -8,6 +8,8 @@
 #include "cli/event_record.hpp"
 #include "cli/session.hpp"
 #include "cli/table.hpp"
+#include "config/duration.hpp"
+#include "config/time_text.hpp"
 
 namespace postrider::cli {
 namespace {
@@ -16,6 +18,7 @@ constexpr std::size_t most_batch = 500;              // events per transaction
 constexpr std::size_t most_batch_bytes = 8U << 20U;  // payload bytes per transaction
 // A payload of 1 MiB in which every byte is escaped as \u00xx, and the other members.
 constexpr std::size_t most_line_bytes = 8U << 20U;
+constexpr milliseconds longest_delay = std::chrono::hours(24 * 3650);
 
 Error wrong(std::string message) {
   return {ErrorCode::invalid_argument, Disposition::reject, std::move(message), "emit", ""};
@@ -49,6 +52,32 @@ Result<Aggregate> aggregate_of(const std::string& given) {
   return Aggregate{given.substr(0, slash), given.substr(slash + 1)};
 }
 
+Result<IdempotencyKey> key_of(const std::string& given) {
+  const auto slash = given.find('/');
+  if (slash == std::string::npos) {
+    return wrong("--key has no slash. Write SCOPE/KEY, such as orders-api/request-17.");
+  }
+  IdempotencyKey key{given.substr(0, slash), given.substr(slash + 1)};
+  if (auto checked = check(key); !checked) return checked.error();
+  return key;
+}
+
+Result<std::optional<Timestamp>> available_at_of(const EmitOptions& options) {
+  if (options.delay) {
+    const auto delay = config::parse_duration(*options.delay);
+    if (!delay || *delay > longest_delay) {
+      return wrong("--delay is no duration up to 3650d. Write 500ms, 5s, 2m, 1h or 7d.");
+    }
+    return std::optional(system_clock().wall() + *delay);
+  }
+  if (!options.available_at) return std::optional<Timestamp>();
+  const auto time = config::parse_time(*options.available_at);
+  if (!time) {
+    return wrong("--available-at is no time. Write 2026-12-01T08:00:00Z or ...+02:00.");
+  }
+  return time;
+}
+
 Result<Headers> headers_of(const std::vector<std::string>& given) {
   Headers headers;
   for (const auto& header : given) {
@@ -78,6 +107,9 @@ Result<NewEvent> event_of(const EmitOptions& options) {
     if (!id) return wrong("--id is no UUID. Leave it out for a new one.");
     event.id = EventId(*id);
   }
+  auto available_at = available_at_of(options);
+  if (!available_at) return available_at.error();
+  event.available_at = *available_at;
   auto headers = headers_of(options.headers);
   if (!headers) return headers.error();
   event.headers = std::move(headers).value();
@@ -88,13 +120,25 @@ Result<NewEvent> event_of(const EmitOptions& options) {
   return event;
 }
 
+Result<EventId> write_one(const NewEvent& event, const std::optional<std::string>& given_key,
+                          Session& session) {
+  const auto store = session.backend().store();
+  if (given_key) {
+    const auto key = key_of(*given_key);
+    if (!key) return key.error();
+    return store->add_once(event, *key, session.deadline());
+  }
+  const auto ids = store->add({&event, 1}, session.deadline());
+  if (!ids) return ids.error();
+  return ids->front();
+}
+
 ExitCode emit_one(const EmitOptions& options, Session& session, Console& console) {
   const auto event = event_of(options);
   if (!event) return console.fail("emit", event.error());
-  const auto ids = session.backend().store()->add({&*event, 1}, session.deadline());
-  if (!ids) return console.fail("emit", ids.error());
-  for (const auto& id : *ids)
-    console.print(id.value().to_string() + "\n");
+  const auto id = write_one(*event, options.key, session);
+  if (!id) return console.fail("emit", id.error());
+  console.print(id->value().to_string() + "\n");
   return ExitCode::ok;
 }
 
@@ -144,35 +188,66 @@ class LineEmitter {
     if (!event) return at_fault(event.error());
     if (const auto checked = check(*event); !checked) return at_fault(checked.error());
     bytes_ += event->payload.size();
-    if (events_.empty()) first_line_ = line_;
     events_.push_back(std::move(event).value());
+    lines_.push_back(line_);
     if (events_.size() < most_batch && bytes_ < most_batch_bytes) return std::nullopt;
     return flush();
   }
 
   std::optional<ExitCode> flush() {
     if (events_.empty()) return std::nullopt;
-    if (const auto ids = store_->add(events_, session_.deadline()); !ids) {
-      const auto lines = first_line_ == line_ ? fmt::format("line {}", line_)
-                                              : fmt::format("lines {} to {}", first_line_, line_);
-      console_.complain("emit",
-                        fmt::format("{}: {} {}", lines, ids.error().message, advice(first_line_)));
-      return exit_code_of(ids.error().code);
+    const auto written = store_->add(events_, session_.deadline());
+    if (written) {
+      note_written(events_.size());
+    } else if (written.error().disposition == Disposition::reject && events_.size() > 1) {
+      if (const auto failed = write_one_by_one()) return failed;
+    } else {
+      return not_written(written.error());
     }
-    written_ += static_cast<std::int64_t>(events_.size());
     events_.clear();
+    lines_.clear();
     bytes_ = 0;
     console_.progress(fmt::format("{} written", counted(written_, "event")));
     return std::nullopt;
   }
 
+  // One of the lines is at fault, and only by itself it says which.
+  std::optional<ExitCode> write_one_by_one() {
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const auto written = store_->add({&events_[i], 1}, session_.deadline());
+      if (!written) {
+        return refused(fmt::format("line {}", lines_[i]), written.error(), advice(lines_[i]));
+      }
+      note_written(1);
+    }
+    return std::nullopt;
+  }
+
+  ExitCode not_written(const Error& error) {
+    const auto lines = lines_.size() == 1
+                           ? fmt::format("line {}", lines_.front())
+                           : fmt::format("lines {} to {}", lines_.front(), lines_.back());
+    if (error.disposition != Disposition::in_doubt) {
+      return refused(lines, error, advice(lines_.front()));
+    }
+    return refused(lines, error,
+                   fmt::format("{} written before; look whether these are there, and go on with "
+                               "--from-line {} or {}.",
+                               counted(written_, "event"), lines_.front(), lines_.back() + 1));
+  }
+
+  ExitCode refused(const std::string& lines, const Error& error, const std::string& what_now) {
+    console_.end_progress();
+    console_.complain("emit", fmt::format("{}: {} {}", lines, error.message, what_now));
+    return exit_code_of(error.code);
+  }
+
+  void note_written(std::size_t events) { written_ += static_cast<std::int64_t>(events); }
+
   // The sound lines before it are written, so that the advice is the same in every case.
   ExitCode at_fault(const Error& error) {
-    const auto line = line_;
-    if (!events_.empty()) --line_;
     if (const auto failed = flush()) return *failed;
-    console_.complain("emit", fmt::format("line {}: {} {}", line, error.message, advice(line)));
-    return exit_code_of(error.code);
+    return refused(fmt::format("line {}", line_), error, advice(line_));
   }
 
   std::string advice(std::int64_t line) const {
@@ -184,10 +259,10 @@ class LineEmitter {
   Session& session_;
   Console& console_;
   std::unique_ptr<Store> store_;
-  std::vector<NewEvent> events_;
+  std::vector<NewEvent> events_;     // of the next transaction
+  std::vector<std::int64_t> lines_;  // where each of them stood
   std::size_t bytes_ = 0;
   std::int64_t line_ = 0;
-  std::int64_t first_line_ = 0;
   std::int64_t written_ = 0;
 };
 

@@ -3,11 +3,14 @@
 
 #include "cli/event_record.hpp"
 
+#include <charconv>
 #include <set>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "config/time_text.hpp"
 
 namespace postrider::cli {
 namespace {
@@ -17,8 +20,8 @@ Error refused(std::string message) {
 }
 
 const std::set<std::string, std::less<>> text_members = {
-    "id",           "seq",        "aggregate_type", "aggregate_id",  "type",
-    "content_type", "created_at", "payload",        "payload_base64"};
+    "id",           "seq",        "aggregate_type", "aggregate_id", "aggregate_version", "type",
+    "content_type", "created_at", "available_at",   "payload",      "payload_base64"};
 
 // nlohmann's interface of a SAX parser; a function that returns false ends the parse.
 class RecordReader {
@@ -34,8 +37,8 @@ class RecordReader {
     return fail(where() + " is null. Give a text, or leave it out.");
   }
   bool boolean(bool) { return wrong_type("true or false"); }
-  bool number_integer(number_integer_t) { return wrong_type("a number"); }
-  bool number_unsigned(number_unsigned_t) { return wrong_type("a number"); }
+  bool number_integer(number_integer_t number) { return whole_number(std::to_string(number)); }
+  bool number_unsigned(number_unsigned_t number) { return whole_number(std::to_string(number)); }
   bool number_float(number_float_t, const string_t&) { return wrong_type("a number"); }
   bool binary(binary_t&) { return wrong_type("binary"); }
   bool start_array(std::size_t) { return wrong_type("a list"); }
@@ -86,6 +89,8 @@ class RecordReader {
     NewEvent event;
     if (auto read = read_id(event); !read) return read.error();
     if (auto read = read_aggregate(event); !read) return read.error();
+    if (auto read = read_version(event); !read) return read.error();
+    if (auto read = read_available_at(event); !read) return read.error();
     if (auto read = read_payload(event); !read) return read.error();
     const auto* type = text("type");
     if (type == nullptr) return refused("type is missing. Give the event's type.");
@@ -115,6 +120,27 @@ class RecordReader {
     return {};
   }
 
+  Result<void> read_version(NewEvent& event) const {
+    const auto* version = text("aggregate_version");
+    if (version == nullptr) return {};
+    std::int64_t number = 0;
+    const auto* const end = version->data() + version->size();
+    const auto [rest, fault] = std::from_chars(version->data(), end, number);
+    if (fault != std::errc() || rest != end) {
+      return refused("aggregate_version is no whole number of 64 bits. Give one, or leave it out.");
+    }
+    event.aggregate_version = number;
+    return {};
+  }
+
+  Result<void> read_available_at(NewEvent& event) const {
+    const auto* time = text("available_at");
+    if (time == nullptr) return {};
+    event.available_at = config::parse_time(*time);
+    if (event.available_at) return {};
+    return refused("available_at is no time. Write 2026-12-01T08:00:00Z, or leave it out.");
+  }
+
   Result<void> read_payload(NewEvent& event) const {
     const auto* plain = text("payload");
     const auto* encoded = text("payload_base64");
@@ -134,6 +160,13 @@ class RecordReader {
   const std::string* text(std::string_view name) const {
     const auto found = texts_.find(name);
     return found == texts_.end() ? nullptr : &found->second;
+  }
+
+  // A version may stand as a number too; ids and seq are texts, as many readers round 64 bits.
+  bool whole_number(std::string digits) {
+    if (depth_ != 1 || member_ != "aggregate_version") return wrong_type("a number");
+    texts_[member_] = std::move(digits);
+    return true;
   }
 
   // Known members only: an unknown one could be named after a secret.

@@ -50,6 +50,9 @@ struct EmitOptions {
   std::string content_type = "application/json";
   std::vector<std::string> headers;
   std::string id;
+  std::optional<std::string> key;           ///< "SCOPE/KEY"
+  std::optional<std::string> available_at;  ///< at most one of these two
+  std::optional<std::string> delay;
 };
 
 struct StatusOptions {

@@ -596,7 +596,7 @@ TEST_F(CliTest, emit_bounds_the_size_of_a_line) {
 TEST_F(CliTest, purge_deletes_each_by_its_retention_or_what_is_named_by_an_age) {
   prepare();
   emit();
-  emit();
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--key", "api/1"}).code, 0);
   shop_.run({"relay"});
   EXPECT_EQ(shop_.run({"purge"}).out,
             "0 events deleted, older than 7d.\n"
@@ -606,7 +606,7 @@ TEST_F(CliTest, purge_deletes_each_by_its_retention_or_what_is_named_by_an_age) 
             "2 events would be deleted, older than 0s.\n");
   EXPECT_EQ(shop_.run({"purge", "--events", "--keys", "--older-than", "0s"}).out,
             "2 events deleted, older than 0s.\n"
-            "0 keys deleted, older than 0s.\n");
+            "1 key deleted, older than 0s.\n");
   EXPECT_EQ(status()["events"]["total"], 0);
 }
 
@@ -678,6 +678,80 @@ TEST_F(CliTest, the_loop_deletes_nothing_when_retention_is_off) {
   relay->signal(SIGTERM);
   EXPECT_EQ(relay->finish().code, 0);
   EXPECT_EQ(status()["events"]["total"], 1);
+}
+
+TEST_F(CliTest, emit_with_a_key_writes_once) {
+  prepare();
+  const std::vector<std::string> words = {
+      "emit", "--type", "a.b", "--key", "orders-api/request-17/b", "--payload", "{}"};
+  const auto first = shop_.run(words);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(shop_.run(words).out, first.out) << "the id of the first";
+  EXPECT_EQ(status()["events"]["total"], 1);
+  const auto other = shop_.run(
+      {"emit", "--type", "a.b", "--key", "orders-api/request-17/b", "--payload", "c4n4ry"});
+  EXPECT_EQ(other.code, 65);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("key was used before"), Not(HasSubstr("c4n4ry"))));
+  EXPECT_EQ(status()["events"]["total"], 1);
+  for (const auto* key : {"", "noslash", "/k", "s/", "s/\n"}) {
+    EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--key", key}).code, 65) << key;
+  }
+  EXPECT_EQ(shop_.run({"emit", "--jsonl", "--key", "a/b"}).code, 64);
+}
+
+TEST_F(CliTest, emit_can_write_for_later) {
+  prepare();
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--delay", "1h"}).code, 0);
+  EXPECT_EQ(
+      shop_.run({"emit", "--type", "a.b", "--available-at", "2099-01-01T02:00:00.5+02:00"}).code,
+      0);
+  EXPECT_EQ(shop_.run({"emit", "--type", "a.b", "--available-at", "2020-01-01T00:00:00Z"}).code, 0);
+  EXPECT_EQ(shop_.run({"relay"}).code, 0);
+  EXPECT_EQ(lines("events.jsonl").size(), 1U);
+  const auto times = shop_.run_program(
+      {"sqlite3", "app.db", "SELECT available_at FROM outbox_events WHERE seq = 2"});
+  if (lacks_sqlite_shell(times)) return;
+  EXPECT_EQ(times.out, "2099-01-01T00:00:00.500000Z\n");
+  const std::vector<std::vector<std::string>> rows = {{"--delay", ""},
+                                                      {"--available-at", ""},
+                                                      {"--delay", "soon"},
+                                                      {"--delay", "-1s"},
+                                                      {"--delay", "3651d"},
+                                                      {"--available-at", "tomorrow"},
+                                                      {"--available-at", "2099-02-30T00:00:00Z"},
+                                                      {"--available-at", "2099-01-01"},
+                                                      {"--available-at", "2099-01-01T00:00:00"},
+                                                      {"--available-at", "2099-01-01 00:00:00Z"}};
+  for (const auto& row : rows) {
+    std::vector<std::string> words = {"emit", "--type", "a.b"};
+    words.insert(words.end(), row.begin(), row.end());
+    EXPECT_EQ(shop_.run(words).code, 65) << row[1];
+  }
+  EXPECT_EQ(
+      shop_
+          .run({"emit", "--type", "a.b", "--delay", "1s", "--available-at", "2099-01-01T00:00:00Z"})
+          .code,
+      64);
+  EXPECT_EQ(status()["events"]["total"], 3);
+}
+
+TEST_F(CliTest, emit_names_the_line_that_the_database_refuses_and_writes_those_before_it) {
+  prepare();
+  const auto record = [](int version) {
+    return R"({"type":"a.b","aggregate_type":"o","aggregate_id":"1","aggregate_version":)" +
+           std::to_string(version) + R"(,"payload":"{}"})" + "\n";
+  };
+  const auto result =
+      shop_.run({"emit", "--jsonl"}, record(1) + record(2) + "\n" + record(1) + record(3));
+  EXPECT_EQ(result.code, 65);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("emit: line 4: "),
+                                HasSubstr("2 events written before it; go on with --from-line 4")));
+  EXPECT_EQ(status()["events"]["total"], 2);
+  EXPECT_EQ(shop_
+                .run({"emit", "--jsonl", "--from-line", "5"},
+                     record(1) + record(2) + "\n" + record(1) + record(3))
+                .out,
+            "1 event written.\n");
 }
 
 TEST_F(CliTest, migrate_prints_applies_and_takes_back) {

@@ -10,6 +10,7 @@
 #include "cli/relay_summary.hpp"
 #include "cli/status_view.hpp"
 #include "cli/table.hpp"
+#include "config/time_text.hpp"
 #include "golden/golden.hpp"
 
 namespace postrider::cli {
@@ -38,6 +39,35 @@ TEST(EventRecord, reads_every_member) {
   EXPECT_EQ(event->payload, "жук\n");
 }
 
+TEST(EventRecord, reads_a_version_as_number_or_text_and_a_time) {
+  for (const auto* version : {"7", "\"7\""}) {
+    const auto event = parse_event_record(
+        std::string(R"({"type":"t","payload":"","aggregate_type":"o","aggregate_id":"1",)") +
+        R"("available_at":"2026-12-01T08:00:00+01:00","aggregate_version":)" + version + "}");
+    ASSERT_TRUE(event.ok()) << event.error().message;
+    EXPECT_EQ(event->aggregate_version, 7);
+    EXPECT_EQ(event->available_at, config::parse_time("2026-12-01T07:00:00Z"));
+  }
+}
+
+TEST(TimeText, reads_rfc_3339_and_nothing_else) {
+  using std::chrono::microseconds;
+  const auto utc = config::parse_time("2026-12-01T08:00:00Z");
+  ASSERT_TRUE(utc);
+  EXPECT_EQ(config::parse_time("2026-12-01T08:00:00.5Z"), *utc + microseconds(500'000));
+  EXPECT_EQ(config::parse_time("2026-12-01T08:00:00.000001Z"), *utc + microseconds(1));
+  EXPECT_EQ(config::parse_time("2026-12-01T10:30:00+02:30"), *utc);
+  EXPECT_EQ(config::parse_time("2026-12-01T00:00:00-08:00"), *utc);
+  for (const auto* text :
+       {"", "2026-12-01", "2026-12-01T08:00:00", "2026-12-01 08:00:00Z", "2026-12-01T08:00Z",
+        "2026-12-01T08:00:00z", "2026-13-01T08:00:00Z", "2026-02-29T08:00:00Z",
+        "2026-12-01T24:00:00Z", "2026-12-01T08:00:60Z", "2026-12-01T08:00:00.Z",
+        "2026-12-01T08:00:00.1234567Z", "2026-12-01T08:00:00+2", "2026-12-01T08:00:00+0200",
+        "2026-12-01T08:00:00+aa:00", "2026-12-01T08:00:00Zx", "tomorrow"}) {
+    EXPECT_FALSE(config::parse_time(text)) << text;
+  }
+}
+
 TEST(EventRecord, needs_type_and_payload_only) {
   const auto event = parse_event_record(
       R"({"type":"t","payload_base64":"/w==","aggregate_type":null,"aggregate_id":null})");
@@ -51,6 +81,12 @@ TEST(EventRecord, needs_type_and_payload_only) {
 TEST(EventRecord, refuses_everything_else_and_shows_no_value) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"", "no JSON"},
+      {R"({"type":"t","payload":"","aggregate_version":1.5})", "aggregate_version is a number"},
+      {R"({"type":"t","payload":"","aggregate_version":"canary"})", "no whole number of 64 bits"},
+      {R"({"type":"t","payload":"","aggregate_version":"9223372036854775808"})", "of 64 bits"},
+      {R"({"type":"t","payload":"","aggregate_version":9223372036854775808})", "of 64 bits"},
+      {R"({"type":"t","payload":"","available_at":"canary"})", "available_at is no time"},
+      {R"({"type":"t","payload":"","available_at":5})", "available_at is a number"},
       {"canary", "no JSON"},
       {R"({"type":"t","payload":"canary")", "no JSON"},
       {R"({"type":"t","payload":"canary"} x)", "no JSON"},
