@@ -435,5 +435,111 @@ TEST_F(PostgresFaults, Dead_letters_can_be_retried_beside_a_relay_that_settles) 
   EXPECT_THAT(relay.due().deliveries, SizeIs(20));
 }
 
+/// An old event with one delivery, ready to be purged unless the delivery is open.
+class PostgresPurge : public PostgresFaults {
+ protected:
+  NewDelivery old_delivery(const Change& change) {
+    Claimant relay(*store_, clock_);
+    relay.lease();
+    auto row = store_delivery(*store_, relay, order_event("1"), change);
+    clock_.advance(age + milliseconds(1000));
+    return row;
+  }
+  /// Gives up soon if anything has to be waited for.
+  std::int64_t purge() {
+    PurgeRequest request;
+    request.older_than = age;
+    request.now = clock_.wall();
+    const auto purger = make_postgres_purger(database_->options());
+    return value_of(purger->purge(request, std::nullopt, soon())).rows;
+  }
+
+  static constexpr milliseconds age = std::chrono::hours(24);
+};
+
+TEST_F(PostgresPurge, Beside_a_settle_that_is_under_way_the_event_stays_and_nobody_waits) {
+  NEEDS_DATABASE();
+  old_delivery({});
+  session_->run("BEGIN");
+  session_->run(
+      "UPDATE outbox_deliveries SET status = 'completed', finished_at = '2026-01-02T00:00:01Z'");
+
+  EXPECT_EQ(purge(), 0);
+
+  session_->run("COMMIT");
+  EXPECT_EQ(purge(), 0) << "it has just been completed";
+  clock_.advance(age);
+  EXPECT_EQ(purge(), 1);
+}
+
+TEST_F(PostgresPurge, Beside_a_dead_retry_that_is_under_way_the_event_stays_and_nobody_waits) {
+  NEEDS_DATABASE();
+  const auto dead_row = old_delivery(dead());
+  session_->run("BEGIN");
+  session_->run("UPDATE outbox_deliveries SET current = false");
+  session_->run(
+      "INSERT INTO outbox_deliveries (id, event_seq, event_id, slot, route, status, retry_delays, "
+      "timeout_ms, on_failed, available_at, generation) SELECT outbox_uuidv7(), event_seq, "
+      "event_id, slot, route, 'pending', retry_delays, timeout_ms, on_failed, available_at, 2 FROM "
+      "outbox_deliveries");
+
+  EXPECT_EQ(purge(), 0);
+
+  session_->run("COMMIT");
+  EXPECT_EQ(purge(), 0);
+  EXPECT_EQ(count("outbox_deliveries"), "2");
+  EXPECT_EQ(session_->run("SELECT count(*) FROM outbox_deliveries WHERE id = '" +
+                          dead_row.id.value().to_string() + "'"),
+            "1");
+}
+
+TEST_F(PostgresPurge, An_event_for_which_a_delivery_is_just_being_stored_is_passed_over) {
+  NEEDS_DATABASE();
+  old_delivery(with_status(DeliveryStatus::completed));
+  session_->run("BEGIN");
+  session_->run(
+      "INSERT INTO outbox_deliveries (id, event_seq, event_id, slot, route, status, retry_delays, "
+      "timeout_ms, on_failed, available_at) SELECT outbox_uuidv7(), event_seq, event_id, slot, "
+      "'another', 'pending', retry_delays, timeout_ms, on_failed, available_at FROM "
+      "outbox_deliveries");
+
+  EXPECT_EQ(purge(), 0) << "the foreign key's lock";
+
+  session_->run("ROLLBACK");
+  EXPECT_EQ(purge(), 1);
+}
+
+TEST_F(PostgresPurge, What_another_purge_has_locked_is_passed_over) {
+  NEEDS_DATABASE();
+  Claimant relay(*store_, clock_);
+  relay.lease();
+  for (int i = 0; i < 3; ++i)
+    store_routed(*store_, relay, lone_event());
+  clock_.advance(age + milliseconds(1000));
+  session_->run("BEGIN");
+  session_->run("SELECT 1 FROM outbox_events WHERE seq = 2 FOR UPDATE");
+
+  EXPECT_EQ(purge(), 2);
+
+  session_->run("ROLLBACK");
+  EXPECT_EQ(purge(), 1);
+}
+
+TEST_F(PostgresPurge, A_missing_right_to_delete_is_named) {
+  NEEDS_DATABASE();
+  session_->run(
+      "DROP ROLE IF EXISTS test_keeper; CREATE ROLE test_keeper LOGIN;"
+      "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO test_keeper");
+  const auto purger = make_postgres_purger(options_over_tcp("test_keeper"));
+  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+    PurgeRequest request;
+    request.kept = kept;
+    const auto refused = purger->purge(request, std::nullopt, soon());
+    ASSERT_FALSE(refused.ok()) << to_string(kept);
+    expect_refusal(refused.error(), ErrorCode::permission_denied, Disposition::stop);
+  }
+  session_->run("DROP OWNED BY test_keeper; DROP ROLE test_keeper");
+}
+
 }  // namespace
 }  // namespace postrider::testing

@@ -208,5 +208,101 @@ TEST(PostgresSchema, A_database_in_another_encoding_is_refused) {
   session.run("DROP DATABASE latin");
 }
 
+// A row of 002 or 003 with one value changed, and the SQLSTATE that has to come.
+struct BadRow {
+  std::size_t column;
+  std::string value;
+  std::string sqlstate;
+};
+
+const std::string check_violation = "23514";
+const std::string not_null_violation = "23502";
+const std::string unique_violation = "23505";
+
+void expect_refused(PostgresSession& session, const std::string& table,
+                    const std::vector<std::string>& sound, const std::vector<BadRow>& bad_rows) {
+  const auto insert = [&](const std::vector<std::string>& values) {
+    std::string list;
+    for (const auto& value : values)
+      list += (list.empty() ? "" : ", ") + value;
+    return "INSERT INTO " + table + " VALUES (" + list + ")";
+  };
+  EXPECT_EQ(session.refusal(insert(sound)), "");
+  EXPECT_EQ(session.refusal(insert(sound)), unique_violation);
+  for (const auto& bad : bad_rows) {
+    auto values = sound;
+    values[bad.column] = bad.value;
+    EXPECT_EQ(session.refusal(insert(values)), bad.sqlstate) << insert(values);
+  }
+}
+
+TEST(PostgresSchema, Keys_that_could_not_be_compared_are_refused) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  expect_refused(*session, "outbox_keys",
+                 {"'s'", "'k'", "gen_random_uuid()", "sha256('x')", "now()"},
+                 {{0, "''", check_violation},
+                  {0, "repeat('x', 256)", check_violation},
+                  {0, "NULL", not_null_violation},
+                  {1, "''", check_violation},
+                  {1, "repeat('x', 256)", check_violation},
+                  {1, "NULL", not_null_violation},
+                  {2, "NULL", not_null_violation},
+                  {3, "'\\x00'", check_violation},
+                  {3, "sha512('x')", check_violation},
+                  {3, "NULL", not_null_violation},
+                  {4, "NULL", not_null_violation},
+                  {0, "'another'", ""},
+                  {1, "'another'", ""}});
+}
+
+TEST(PostgresSchema, Receipts_that_could_not_be_compared_are_refused) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  expect_refused(*session, "inbox_receipts", {"'c'", "'s'", "'m'", "sha256('x')", "now()"},
+                 {{0, "''", check_violation},
+                  {0, "repeat('x', 256)", check_violation},
+                  {0, "NULL", not_null_violation},
+                  {1, "''", check_violation},
+                  {1, "repeat('x', 256)", check_violation},
+                  {1, "NULL", not_null_violation},
+                  {2, "''", check_violation},
+                  {2, "repeat('x', 256)", check_violation},
+                  {2, "NULL", not_null_violation},
+                  {3, "'\\x00'", check_violation},
+                  {3, "sha512('x')", check_violation},
+                  {3, "NULL", not_null_violation},
+                  {4, "NULL", not_null_violation},
+                  {0, "'another'", ""},
+                  {1, "'another'", ""},
+                  {2, "'another'", ""}});
+}
+
+// An index is used where it pays; on a table of a few rows the planner rightly reads all.
+TEST(PostgresSchema, A_look_for_old_keys_and_receipts_reads_an_index) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  session->run(
+      "INSERT INTO outbox_keys SELECT 's', n::text, gen_random_uuid(), sha256('x'), now() FROM "
+      "generate_series(1, 20000) AS n");
+  session->run(
+      "INSERT INTO inbox_receipts SELECT 'c', 's', n::text, sha256('x'), now() FROM "
+      "generate_series(1, 20000) AS n");
+  session->run("ANALYZE");
+  for (const auto& [table, column] :
+       {std::pair("outbox_keys", "created_at"), std::pair("inbox_receipts", "received_at")}) {
+    std::string plan;
+    for (const auto& line : session->rows(std::string("EXPLAIN SELECT ctid FROM ") + table +
+                                          " WHERE " + column + " <= now() - interval '7 days' " +
+                                          "ORDER BY " + column + " LIMIT 500 FOR UPDATE")) {
+      plan += line + "\n";
+    }
+    EXPECT_THAT(plan, HasSubstr(std::string(table) + "_age_idx")) << plan;
+  }
+}
+
 }  // namespace
 }  // namespace postrider::testing

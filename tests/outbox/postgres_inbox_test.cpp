@@ -97,6 +97,38 @@ TEST_F(PostgresInboxTest, R148_a_second_consumer_waits_for_the_first_and_learns_
   EXPECT_EQ(shop_->orders(), "2");
 }
 
+TEST_F(PostgresInboxTest, A_second_consumer_with_other_content_waits_and_is_then_told) {
+  LibpqConnection other(shop_->database().conninfo());
+  shop_->app().must("BEGIN");
+  value_of(inbox_.process(shop_->handle(), message("m-1", "a"), [&] { shop_->insert_order(); }));
+  std::thread waiting(
+      [&] { expect_refused(deliver(other, message("m-1", "b")), ErrorCode::conflict); });
+  await_lock(other.handle());
+  shop_->app().must("COMMIT");
+  waiting.join();
+  EXPECT_EQ(shop_->orders(), "1");
+}
+
+TEST_F(PostgresInboxTest, A_receipt_that_was_purged_lets_a_late_copy_through) {
+  EXPECT_EQ(value_of(deliver(message())), InboxResult::processed);
+  PurgeRequest request;
+  request.kept = Kept::receipts;
+  const auto purger = make_postgres_purger(shop_->database().options());
+  EXPECT_EQ(value_of(purger->purge(request, std::nullopt, soon())).rows, 1);
+  EXPECT_EQ(value_of(deliver(message())), InboxResult::processed) << "hence the long retention";
+}
+
+TEST_F(PostgresInboxTest, A_purge_passes_over_a_receipt_that_is_under_way) {
+  shop_->app().must("BEGIN");
+  value_of(inbox_.claim(shop_->handle(), message()));
+  PurgeRequest request;
+  request.kept = Kept::receipts;
+  const auto purger = make_postgres_purger(shop_->database().options());
+  EXPECT_EQ(value_of(purger->purge(request, std::nullopt, soon())).rows, 0);
+  shop_->app().must("COMMIT");
+  EXPECT_EQ(value_of(deliver(message())), InboxResult::duplicate);
+}
+
 TEST_F(PostgresInboxTest, A_serialization_failure_is_to_be_repeated_and_no_poison) {
   LibpqConnection other(shop_->database().conninfo());
   shop_->app().must("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders");

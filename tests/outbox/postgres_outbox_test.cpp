@@ -247,6 +247,47 @@ TEST_F(PostgresOutboxTest, R038_a_request_waits_for_the_same_one_that_is_under_w
   EXPECT_EQ(shop_->events(), "2");
 }
 
+TEST_F(PostgresOutboxTest, R038_a_request_with_other_content_waits_and_is_then_refused) {
+  const IdempotencyKey key{"api", "1"};
+  app().must("BEGIN");
+  value_of(outbox_.add(handle(), order_placed("1"), key));
+  LibpqConnection other(shop_->database().conninfo());
+  other.must("BEGIN");
+  const auto pid = std::to_string(PQbackendPID(other.handle()));
+  std::thread waiting([&] {
+    expect_refused(outbox_.add(other.handle(), order_placed("2"), key), ErrorCode::key_reused);
+  });
+  while (shop_->witness().value("SELECT wait_event_type FROM pg_stat_activity WHERE pid = " +
+                                pid) != "Lock") {
+    std::this_thread::yield();
+  }
+  app().must("COMMIT");
+  waiting.join();
+  other.must("COMMIT");
+  EXPECT_EQ(shop_->events(), "1") << "and the refused transaction wrote nothing";
+}
+
+TEST_F(PostgresOutboxTest, A_key_that_is_purged_between_two_looks_is_to_be_repeated) {
+  app().must("BEGIN");
+  value_of(outbox_.add(handle(), order_placed("1"), {"api", "1"}));
+  app().must("COMMIT");
+  // A statement's trigger fires although the insert finds the key taken: the purge comes just then.
+  app().must(
+      "CREATE FUNCTION purge_now() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN DELETE FROM outbox_keys; RETURN NULL; END'");
+  app().must(
+      "CREATE TRIGGER purge_now AFTER INSERT ON outbox_keys FOR EACH STATEMENT EXECUTE FUNCTION "
+      "purge_now()");
+  app().must("BEGIN");
+  const auto error =
+      expect_refused(outbox_.add(handle(), order_placed("1"), {"api", "1"}), ErrorCode::conflict);
+  EXPECT_EQ(error.disposition, Disposition::retry);
+  app().must("ROLLBACK");
+  const auto store = shop_->database().open_store();
+  expect_refused(store->add_once(order_placed("1"), {"api", "1"}, soon()), ErrorCode::conflict);
+  EXPECT_EQ(shop_->events(), "1");
+}
+
 // What becomes of a transaction whose COMMIT is not answered. The application is behind a proxy.
 class PostgresCommit : public PostgresOutboxTest {
  protected:
