@@ -85,6 +85,15 @@ TEST(LogLine, fields_that_do_not_apply_are_left_out) {
   EXPECT_EQ(line(LineFormat::text, notice), "2026-01-01T00:00:00.000000Z INFO store_recovered");
 }
 
+TEST(LogLine, a_purge_tells_what_and_how_many) {
+  Notice notice;
+  notice.kind = NoticeKind::rows_purged;
+  notice.code = "events";
+  notice.rows = 541;
+  EXPECT_EQ(line(LineFormat::text, notice),
+            "2026-01-01T00:00:00.000000Z INFO rows_purged rows=541 code=events");
+}
+
 TEST(LogLine, hostile_texts_stay_texts) {
   testing::expect_golden("log_hostile_json.txt", hostile_lines(LineFormat::json));
   testing::expect_golden("log_hostile_text.txt", hostile_lines(LineFormat::text));

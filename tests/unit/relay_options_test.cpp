@@ -40,6 +40,9 @@ TEST(RelayOptions, Values_at_their_bounds_can_be_used) {
       {"lease_time", [](auto& o) { o.lease_time = minutes(10); }},
       {"lease_renewal", [](auto& o) { o.lease_renewal = o.lease_time / 3; }},
       {"drain_timeout", [](auto& o) { o.drain_timeout = milliseconds(0); }},
+      {"retention.events", [](auto& o) { o.retention.events = milliseconds(0); }},
+      {"retention.events", [](auto& o) { o.retention.events = milliseconds(1000); }},
+      {"retention.receipts", [](auto& o) { o.retention.receipts = hours(24 * 3650); }},
   };
   for (const auto& row : rows) {
     RelayOptions options;
@@ -66,6 +69,11 @@ TEST(RelayOptions, Every_broken_rule_is_one_fault_that_names_its_option) {
       {"probe_most", [](auto& o) { o.probe_most = o.probe_least - milliseconds(1); }},
       {"drain_timeout", [](auto& o) { o.drain_timeout = milliseconds(-1); }},
       {"store_timeout", [](auto& o) { o.store_timeout = milliseconds(0); }},
+      {"retention.events", [](auto& o) { o.retention.events = milliseconds(999); }},
+      {"retention.events", [](auto& o) { o.retention.events = milliseconds(-1); }},
+      {"retention.keys", [](auto& o) { o.retention.keys = milliseconds(1); }},
+      {"retention.receipts",
+       [](auto& o) { o.retention.receipts = hours(24 * 3650) + milliseconds(1); }},
   };
   for (const auto& row : rows) {
     RelayOptions options;

@@ -322,7 +322,9 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::lease_lost, "lease_lost", Severity::warning},
       {N::store_failed, "store_failed", Severity::warning},
       {N::store_recovered, "store_recovered", Severity::info},
-      {N::name_shared, "name_shared", Severity::warning}};
+      {N::name_shared, "name_shared", Severity::warning},
+      {N::rows_purged, "rows_purged", Severity::info},
+      {N::purge_failed, "purge_failed", Severity::warning}};
   for (const auto& row : rows) {
     EXPECT_EQ(to_string(row.kind), row.word);
     EXPECT_EQ(severity_of(row.kind), row.severity) << row.word;

@@ -344,9 +344,10 @@ slice AS MATERIALIZED (
   LIMIT $4::bigint),
 old AS (
   SELECT e.seq
-  FROM slice AS s
-    INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = s.seq
-  WHERE e.routed_at <= (SELECT c.before FROM clock AS c)
+  FROM {schema}{prefix}outbox_events AS e
+  WHERE e.seq > $3::bigint
+    AND e.seq <= (SELECT max(s.seq) FROM slice AS s)
+    AND e.routed_at <= (SELECT c.before FROM clock AS c)
     AND NOT EXISTS (
       SELECT 1
       FROM {schema}{prefix}outbox_deliveries AS d
@@ -354,7 +355,8 @@ old AS (
         AND (
           d.status IN ('held', 'pending', 'dispatched')
           OR (d.status = 'failed' AND d.current)
-          OR d.finished_at > (SELECT c.before FROM clock AS c))))
+          OR d.finished_at > (SELECT c.before FROM clock AS c))
+      OFFSET 0))
 SELECT
   (SELECT count(*) FROM old) AS number,
   coalesce((SELECT max(s.seq) FROM slice AS s), $3::bigint) AS last,
@@ -368,7 +370,8 @@ SELECT
 -- dead, with their deliveries, in one statement; the foreign key backs it. What another purge has
 -- locked is passed over. Answers how many, how far the slice reached, and whether a further one may
 -- find something: no event is older than its own insert. Writes the audit if a person asked.
--- Primary key in order; per event the unique index on (event_seq, route, generation).
+-- Primary key in order; per event the unique index on (event_seq, route, generation). OFFSET and
+-- the arrays keep it so: a plan that does not know how small a slice is would join whole tables.
 -- $1 time, $2 age in ms, $3 seq before the slice, $4 its rows, $5 who or null, $6 why.
 -- Only here: works on sets; SQLite has several statements.
 WITH clock AS MATERIALIZED (
@@ -382,9 +385,10 @@ slice AS MATERIALIZED (
   LIMIT $4::bigint),
 old AS MATERIALIZED (
   SELECT e.seq
-  FROM slice AS s
-    INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = s.seq
-  WHERE e.routed_at <= (SELECT c.before FROM clock AS c)
+  FROM {schema}{prefix}outbox_events AS e
+  WHERE e.seq > $3::bigint
+    AND e.seq <= (SELECT max(s.seq) FROM slice AS s)
+    AND e.routed_at <= (SELECT c.before FROM clock AS c)
     AND NOT EXISTS (
       SELECT 1
       FROM {schema}{prefix}outbox_deliveries AS d
@@ -392,17 +396,16 @@ old AS MATERIALIZED (
         AND (
           d.status IN ('held', 'pending', 'dispatched')
           OR (d.status = 'failed' AND d.current)
-          OR d.finished_at > (SELECT c.before FROM clock AS c)))
+          OR d.finished_at > (SELECT c.before FROM clock AS c))
+      OFFSET 0)
   ORDER BY e.seq
   FOR UPDATE OF e SKIP LOCKED),
 deliveries AS (
   DELETE FROM {schema}{prefix}outbox_deliveries AS d
-  USING old
-  WHERE d.event_seq = old.seq),
+  WHERE d.event_seq = ANY (ARRAY(SELECT o.seq FROM old AS o))),
 events AS (
   DELETE FROM {schema}{prefix}outbox_events AS e
-  USING old
-  WHERE e.seq = old.seq
+  WHERE e.seq = ANY (ARRAY(SELECT o.seq FROM old AS o))
   RETURNING e.seq),
 audited AS (
   INSERT INTO {schema}{prefix}postrider_audit (at, who, action, object, reason, detail)
