@@ -469,11 +469,11 @@ TEST_P(StoreConformance, A_command_of_many_leaves_one_more_line_for_each_transac
     store_delivery(*store_, relay, lone_event(), dead());
   DeadFilter two;
   two.limit = 2;
-  const Operator ann{"ann", "mended", "route=out"};
+  const Operator bulk{"ann", "mended", "route=out"};
 
-  value_of(operations->dead_retry(two, ann, clock_.wall(), soon()));
-  value_of(operations->dead_discard({}, ann, clock_.wall(), soon()));
-  EXPECT_THAT(value_of(operations->dead_discard({}, ann, clock_.wall(), soon())), IsEmpty());
+  value_of(operations->dead_retry(two, bulk, clock_.wall(), soon()));
+  value_of(operations->dead_discard({}, bulk, clock_.wall(), soon()));
+  EXPECT_THAT(value_of(operations->dead_discard({}, bulk, clock_.wall(), soon())), IsEmpty());
 
   const auto changes = harness_->audit().value();
   std::vector<std::string> audited;
