@@ -76,7 +76,7 @@ class RelayCore {
   /// A settle whose answer was lost or refused is given again so often, then the pass fails.
   static constexpr unsigned most_settle_failures = 3;
   /// How long a result waits for company before it is settled: so long that a broker which confirms
-  /// some ten thousand a second fills a batch, as each settle has its price beside that of its rows.
+  /// some ten thousand a second fills a batch, as a settle costs more than the rows in it.
   static constexpr milliseconds settle_delay{25};
   /// How often the position is stored while events flow.
   static constexpr milliseconds mark_interval{1000};
