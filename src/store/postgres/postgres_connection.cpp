@@ -153,6 +153,9 @@ Result<void> PostgresConnection::connect(Deadline deadline) {
   if (connection == nullptr || PQstatus(connection) == CONNECTION_BAD) {
     return connect_error(connection);
   }
+  // Notices are for people at a terminal; a server that stops sends one into the greeting.
+  PQsetNoticeReceiver(
+      connection, [](void*, const PGresult*) {}, nullptr);
   PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
   for (auto state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK;
        state = PQconnectPoll(connection)) {
@@ -163,9 +166,6 @@ Result<void> PostgresConnection::connect(Deadline deadline) {
     }
   }
   PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
-  // Notices are for people at a terminal.
-  PQsetNoticeReceiver(
-      connection, [](void*, const PGresult*) {}, nullptr);
   if (PQserverVersion(connection) < least_server_version) {
     return failure(ErrorCode::unsupported, Disposition::stop,
                    fmt::format("the server is PostgreSQL {} and 13 is needed. Use a newer server.",
