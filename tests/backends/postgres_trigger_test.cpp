@@ -102,6 +102,14 @@ TEST_F(PostgresTrigger, W2_an_import_keeps_its_numbers) {
       << "it ends with its transaction";
 }
 
+TEST_F(PostgresTrigger, W2_a_writer_that_switches_triggers_off_writes_nothing_without_a_number) {
+  NEEDS_DATABASE();
+  session_->run("SET session_replication_role = replica");
+  EXPECT_EQ(session_->refusal(insert_order_1), "23502");
+  session_->run("RESET session_replication_role");
+  EXPECT_EQ(session_->refusal(insert_order_1), "");
+}
+
 TEST_F(PostgresTrigger, W3_writers_of_one_aggregate_commit_in_the_order_of_their_numbers) {
   NEEDS_DATABASE();
   const auto second = database_->open_session();

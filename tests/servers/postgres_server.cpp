@@ -96,13 +96,15 @@ PostgresServer::PostgresServer(std::vector<std::string> settings, Environment va
       Postgres(path(), free_port()),
       settings_(std::move(settings)),
       variables_(std::move(variables)) {
-  if (is_root()) {
-    const auto* const user = ::getpwnam(server_user);
-    if (user == nullptr || ::chown(folder().c_str(), user->pw_uid, user->pw_gid) != 0) {
-      throw std::runtime_error("the folder cannot be given to the user postgres");
-    }
-  }
+  give_folder_to_server_user();
   init_cluster();
+  start();
+}
+
+PostgresServer::PostgresServer(StandbyOf origin)
+    : TemporaryFolder("postgres"), Postgres(path(), free_port()) {
+  give_folder_to_server_user();
+  copy_cluster(origin.primary);
   start();
 }
 
@@ -123,11 +125,27 @@ std::vector<std::string> PostgresServer::as_server_user(std::vector<std::string>
   return all;
 }
 
+void PostgresServer::give_folder_to_server_user() const {
+  if (!is_root()) return;
+  const auto* const user = ::getpwnam(server_user);
+  if (user == nullptr || ::chown(folder().c_str(), user->pw_uid, user->pw_gid) != 0) {
+    throw std::runtime_error("the folder cannot be given to the user postgres");
+  }
+}
+
 void PostgresServer::init_cluster() {
   run_to_end(as_server_user({program("initdb"), "--no-sync", "--auth=trust", "--encoding=UTF8",
                              "--locale=C.UTF-8", std::string("--username=") + server_user, "-D",
                              file("data")}),
              file("initdb.log"));
+}
+
+void PostgresServer::copy_cluster(const Postgres& primary) {
+  const auto data = file("data");
+  run_to_end(as_server_user({program("pg_basebackup"), "--no-sync", "--checkpoint=fast", "-D", data,
+                             "-d", primary.conninfo("postgres")}),
+             file("basebackup.log"));
+  std::ofstream(data + "/standby.signal").close();
 }
 
 void PostgresServer::start() {
@@ -161,6 +179,10 @@ void PostgresServer::end_with_signal(int number) {
   process_->signal(number);
   process_->wait(patience);
   process_->kill();
+}
+
+void PostgresServer::promote() {
+  PostgresSession(conninfo("postgres")).run("SELECT pg_promote()");
 }
 
 void PostgresServer::stop_fast() {
@@ -281,13 +303,16 @@ std::string PostgresSession::refusal(const std::string& sql) {
   return state == nullptr ? "" : state;
 }
 
-void PostgresSession::copy(const std::string& sql, const std::vector<std::string>& lines) {
+void PostgresSession::copy(const std::string& sql, const std::vector<std::string>& lines,
+                           const std::function<void()>& after_line) {
   auto* const handle = connection_->handle;
   const ResultOwner begun(PQexec(handle, sql.c_str()));
   connection_->check(begun.result);
   for (const auto& line : lines) {
     const auto text = line + "\n";
     PQputCopyData(handle, text.data(), static_cast<int>(text.size()));
+    PQflush(handle);
+    after_line();
   }
   PQputCopyEnd(handle, nullptr);
   finish();

@@ -7,6 +7,7 @@
 ///
 /// The server refuses to run as root; a test that runs as root starts it as the user `postgres`.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,12 +63,19 @@ class PostgresServer final : private TemporaryFolder, public Postgres {
   /// Makes a database cluster and starts it, with `settings` ("name=value") beside our own. It
   /// writes to disk as in production. `variables` join the environment that it runs in.
   explicit PostgresServer(std::vector<std::string> settings = {}, Environment variables = {});
+  /// A standby of `primary` as it is now. It never asks for more: one that has fallen behind.
+  struct StandbyOf {
+    const Postgres& primary;
+  };
+  explicit PostgresServer(StandbyOf origin);
   ~PostgresServer() override;
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   /// Waits until it takes connections.
   void start();
+  /// Makes a standby a primary, on a timeline of its own.
+  void promote();
   /// Rolls open transactions back and ends every session.
   void stop_fast();
   /// As a crash: the next start recovers from the log.
@@ -77,7 +85,9 @@ class PostgresServer final : private TemporaryFolder, public Postgres {
 
  private:
   [[nodiscard]] std::vector<std::string> as_server_user(std::vector<std::string> arguments) const;
+  void give_folder_to_server_user() const;
   void init_cluster();
+  void copy_cluster(const Postgres& primary);
   void end_with_signal(int number);
 
   std::vector<std::string> settings_;
@@ -111,8 +121,10 @@ class PostgresSession {
   std::vector<std::string> rows(const std::string& sql);
   /// The SQLSTATE with which the server refuses; empty when it does not.
   std::string refusal(const std::string& sql);
-  /// COPY … FROM STDIN with these lines.
-  void copy(const std::string& sql, const std::vector<std::string>& lines);
+  /// COPY … FROM STDIN with these lines, each sent at once; `after_line` is called behind each.
+  void copy(
+      const std::string& sql, const std::vector<std::string>& lines,
+      const std::function<void()>& after_line = [] {});
   /// Sends without waiting for the answer, and then waits for it.
   void send(const std::string& sql);
   void finish();
