@@ -391,19 +391,20 @@ TEST_F(PostgresFaults, A_stale_token_that_waits_for_its_successor_is_fenced) {
 
 TEST_F(PostgresFaults, Two_relays_that_start_at_once_share_and_never_own_the_same) {
   NEEDS_DATABASE();
-  const auto lease = [&](const char* owner) {
+  const auto lease = [](Store& store, const char* owner) {
     LeaseRequest request;
     request.owner = owner;
     request.lease_time = seconds(30);
     request.at_most = 40;
-    const auto store = database_->open_store();
-    value_of(store->lease(request, soon()));
+    value_of(store.lease(request, soon()));
   };
-  std::thread other([&] { lease("relay-2"); });
-  lease("relay-1");
+  // Both live to the end: of a session that is gone everybody takes the partitions at once.
+  const auto second = database_->open_store();
+  std::thread other([&] { lease(*second, "relay-2"); });
+  lease(*store_, "relay-1");
   other.join();
-  lease("relay-1");
-  lease("relay-2");
+  lease(*store_, "relay-1");
+  lease(*second, "relay-2");
 
   EXPECT_EQ(session_->run("SELECT count(*) FROM outbox_partitions WHERE owner IS NOT NULL"), "64");
   EXPECT_EQ(session_->run("SELECT count(*) FROM outbox_partitions WHERE token <> 1"), "0");
