@@ -121,7 +121,7 @@ void PostgresConnection::close() noexcept {
 }
 
 Result<void> PostgresConnection::open(Deadline deadline) {
-  if (connection_ && !closed_by_server()) return {};
+  if (connection_ && !closed_by_server()) return check_server();
   close();
   if (auto checked = check_options(options_); !checked) return checked;
   if (auto connected = connect(deadline); !connected) {
@@ -132,7 +132,14 @@ Result<void> PostgresConnection::open(Deadline deadline) {
     close();
     return ready;
   }
-  return {};
+  return check_server();
+}
+
+Result<void> PostgresConnection::check_server() const {
+  if (!held_to_ || *held_to_ == identity_) return {};
+  return failure(ErrorCode::unavailable, Disposition::retry,
+                 "another server has taken over, and the leases are of the one before. Nothing has "
+                 "to be done: they are taken anew.");
 }
 
 /// Looks before anything is sent: a request that goes into a dead connection would be in doubt.

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <postrider/clock.hpp>
@@ -66,8 +67,11 @@ class PostgresConnection {
   Result<std::optional<std::int32_t>> session_lock(Deadline deadline);
 
   /// Connects when there is no connection, or when the one there is was closed by the other side.
+  /// Errors: also when it leads to another server than `hold_to` allows.
   Result<void> open(Deadline deadline);
   void close() noexcept;
+  /// From now on only this server is spoken to; with none, any.
+  void hold_to(std::optional<ServerIdentity> server) { held_to_ = std::move(server); }
 
   /// Runs each call in a transaction of its own, all in one round trip; between `begin` and
   /// `commit` in that one. For reading.
@@ -100,6 +104,7 @@ class PostgresConnection {
   Result<void> adopt_session(const Rows& session);
   Result<void> lock_session(Deadline deadline);
   [[nodiscard]] bool closed_by_server();
+  [[nodiscard]] Result<void> check_server() const;
   [[nodiscard]] bool in_transaction() const;
 
   Result<std::vector<Rows>> exchange(std::span<const Call> calls, Syncs syncs, Deadline deadline);
@@ -118,6 +123,7 @@ class PostgresConnection {
   std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection_;
   std::set<std::string, std::less<>> prepared_;
   ServerIdentity identity_;
+  std::optional<ServerIdentity> held_to_;
   SchemaNames names_;
   std::optional<std::int32_t> lock_key_;
   bool locked_ = false;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <postrider/content_hash.hpp>
@@ -106,27 +107,14 @@ class PostgresStore final : public Store {
     return id;
   }
 
+  /// Leases, and what is known under them, are of one server. On another one (a standby that was
+  /// promoted, a restored dump) a number may belong to another event, so nothing is said to it
+  /// before all leases are gained anew there, under tokens that were never ours.
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
-    const auto lock = connection_.session_lock(deadline);
-    if (!lock) return lock.error();
-    Call call{"partitions_lease"};
-    const auto most = static_cast<std::size_t>(connection_.options().partitions);
-    call.parameters.time_if(request.now).text(request.owner);
-    call.parameters.integer(request.lease_time.count());
-    call.parameters.small_integer(static_cast<std::int32_t>(std::min(request.at_most, most)));
-    if (*lock) {
-      call.parameters.small_integer(**lock);
-    } else {
-      call.parameters.null();
-    }
-    const auto results =
-        connection_.write(std::vector<Call>{std::move(call), {"routes_list"}}, deadline);
-    if (!results) return results.error();
-    auto grant = read_grant(results->at(0), request.owner);
-    const auto& routes = results->at(1);
-    for (int row = 0; row < routes.size(); ++row) {
-      grant.paused_routes.emplace_back(routes.text(row, 0));
-    }
+    connection_.hold_to(std::nullopt);
+    auto grant = lease_anywhere(request, deadline);
+    if (grant.ok()) leased_on_ = connection_.identity();
+    connection_.hold_to(leased_on_);
     return grant;
   }
 
@@ -185,7 +173,43 @@ class PostgresStore final : public Store {
     return std::optional(EventId(*first));
   }
 
+  Result<LeaseGrant> lease_anywhere(const LeaseRequest& request, Deadline deadline) {
+    const auto lock = connection_.session_lock(deadline);
+    if (!lock) return lock.error();
+    connection_.hold_to(connection_.identity());
+    const auto results =
+        connection_.write(std::vector<Call>{lease_call(request, *lock), {"routes_list"}}, deadline);
+    if (!results) return results.error();
+    auto grant = read_grant(results->at(0), request.owner);
+    for (const auto& granted : grant.leases)
+      highest_token_ = std::max(highest_token_, granted.lease.token.value());
+    const auto& routes = results->at(1);
+    for (int row = 0; row < routes.size(); ++row) {
+      grant.paused_routes.emplace_back(routes.text(row, 0));
+    }
+    return grant;
+  }
+
+  [[nodiscard]] Call lease_call(const LeaseRequest& request,
+                                std::optional<std::int32_t> session_lock) const {
+    const auto most = static_cast<std::size_t>(connection_.options().partitions);
+    const bool elsewhere = leased_on_ && *leased_on_ != connection_.identity();
+    Call call{"partitions_lease"};
+    call.parameters.time_if(request.now).text(request.owner);
+    call.parameters.integer(request.lease_time.count());
+    call.parameters.small_integer(static_cast<std::int32_t>(std::min(request.at_most, most)));
+    if (session_lock) {
+      call.parameters.small_integer(*session_lock);
+    } else {
+      call.parameters.null();
+    }
+    call.parameters.boolean(elsewhere).integer(highest_token_);
+    return call;
+  }
+
   PostgresConnection connection_;
+  std::optional<ServerIdentity> leased_on_;  // by the last lease
+  std::int64_t highest_token_ = 0;
   std::unique_ptr<Random> random_;
   IdGenerator ids_{system_clock(), *random_};
   bool claim_weighed_ = false;

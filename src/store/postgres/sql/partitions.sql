@@ -5,15 +5,16 @@
 -- Renews what the owner holds, takes free partitions and those whose lease ran out until there are
 -- $4 altogether, and returns all rows as they are then. Rows that another relay is taking at this
 -- moment are passed over. A lease of the owner that ran out and that nobody took goes on under its
--- token. One that ends later than any may last (10 min) was written before the clock was set back,
--- and has run out. $5 is the key of the advisory lock that this session holds, if it holds one:
--- whoever can share the lock of an owner knows that its session is gone. Taking what was not
--- released counts a crash. Primary key.
+-- token, unless $6: the owner had it from another server; then it is gained anew. A token that is
+-- gained is above $7, too. A lease that ends later than any may last (10 min) was written before the
+-- clock was set back, and has run out. $5 is the key of the advisory lock that this session holds,
+-- if it holds one: whoever can share the lock of an owner knows that its session is gone. Taking
+-- what was not released counts a crash of its owner. Primary key.
 -- Only here: a set of partitions; SQLite has one.
 WITH clock AS MATERIALIZED (
   SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
 held AS MATERIALIZED (
-  SELECT p.partition, false AS gained
+  SELECT p.partition, $6::boolean AS gained
   FROM {schema}{prefix}outbox_partitions AS p
   WHERE p.owner = $2::text
   ORDER BY p.partition
@@ -44,9 +45,9 @@ free AS MATERIALIZED (
 leased AS (
   UPDATE {schema}{prefix}outbox_partitions AS p
   SET owner = $2::text,
-    token = p.token + CASE WHEN n.gained THEN 1 ELSE 0 END,
+    token = CASE WHEN n.gained THEN greatest(p.token, $7::bigint) + 1 ELSE p.token END,
     leased_until = (SELECT c.now FROM clock AS c) + $3::bigint * interval '1 ms',
-    crashes = p.crashes + CASE WHEN n.gained AND p.owner IS NOT NULL THEN 1 ELSE 0 END,
+    crashes = p.crashes + CASE WHEN n.gained AND p.owner <> $2::text THEN 1 ELSE 0 END,
     session_lock = $5::integer
   FROM (
     SELECT h.partition, h.gained
