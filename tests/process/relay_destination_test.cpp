@@ -39,6 +39,7 @@ TEST(RelayDestination, F72_a_receiver_that_stops_reading_costs_bounded_memory_an
   write_events(run, 0, 100);  // The connection is there before it gets slow.
   ASSERT_TRUE(comes_true([&] { return line.arrived().size() == 100; }));
 
+  const auto before = relay->peak_memory_bytes();
   proxy.tell("up black-hole");
   constexpr std::int64_t payload_bytes = 32 << 10;
   line.sql(
@@ -50,7 +51,7 @@ TEST(RelayDestination, F72_a_receiver_that_stops_reading_costs_bounded_memory_an
       "FROM generate_series(1, 1900) AS n");
   EXPECT_TRUE(comes_true([&] { return line.unrouted() == 0; })) << "the other route has to wait";
   EXPECT_EQ(line.arrived().size(), 100U);
-  EXPECT_LT(relay->peak_memory_bytes(), 1900 * payload_bytes / 2);
+  EXPECT_LT(relay->peak_memory_bytes() - before, 1900 * payload_bytes / 2);
 
   proxy.tell("up pass");
   EXPECT_TRUE(all_arrive(run)) << relay->err();
@@ -96,14 +97,20 @@ TEST(RelayDestination,
             0);
 }
 
+/// From now on its programs ask the file `hosts` first.
+void let_test_resolve(Workshop& shop) {
+  shop.variables["LD_PRELOAD"] = POSTRIDER_FAKE_RESOLVER;
+  shop.variables["ASAN_OPTIONS"] = "verify_asan_link_order=0";  // It wants to be first itself.
+  shop.variables["POSTRIDER_TEST_HOSTS"] = shop.path("hosts").string();
+}
+
 /// A line whose broker has a name that the test resolves.
 class NamedLine {
  public:
   explicit NamedLine(const std::string& name, const std::string& more = {},
                      const std::string& route = {})
       : line_(name, {quick_relay, route, more, "broker.test", proxy_.port(), 0, nullptr}) {
-    line_.shop().variables["LD_PRELOAD"] = POSTRIDER_FAKE_RESOLVER;
-    line_.shop().variables["POSTRIDER_TEST_HOSTS"] = line_.shop().path("hosts").string();
+    let_test_resolve(line_.shop());
     run_ = line_.run();
     run_.events = 300;
   }
@@ -173,8 +180,7 @@ TEST(RelayDestination, F75_localhost_has_more_than_one_address) {
   LineSettings settings;
   settings.broker_host = "localhost";
   RelayLine line("localhost", settings);
-  line.shop().variables["LD_PRELOAD"] = POSTRIDER_FAKE_RESOLVER;
-  line.shop().variables["POSTRIDER_TEST_HOSTS"] = line.shop().path("hosts").string();
+  let_test_resolve(line.shop());
   line.shop().write("hosts", "localhost ::1 127.0.0.1\n");  // As most systems have it.
   auto run = line.run();
   run.events = 100;

@@ -53,7 +53,7 @@ TEST(RelayDisturbed, F18_PostgreSQL_crashes_again_and_again) {
   if (lacks_servers()) return;
   PostgresServer server;
   RelayLine line("crashes-of-database", on_server(server));
-  const auto run = small_run(line, 6);
+  const auto run = small_run(line, 4);
   const auto relay = line.start_relay();
   drain_disturbed(
       run, {nothing, [&](int portion) {
@@ -62,7 +62,7 @@ TEST(RelayDisturbed, F18_PostgreSQL_crashes_again_and_again) {
               server.start();
             }});
   EXPECT_TRUE(all_arrive(run));
-  EXPECT_TRUE(tells(*relay, "store_recovered", 6));
+  EXPECT_TRUE(tells(*relay, "store_recovered", 4));
   expect_clean_stop(*relay);
   expect_sound(run, line.arrived());
 }
