@@ -165,7 +165,9 @@ function(postrider_test name)
   add_executable(${name} ${arg_SOURCES})
   postrider_compile_flags(${name})
   postrider_resolve_targets(targets ${arg_DEPENDS})
-  target_link_libraries(${name} PRIVATE ${targets} GTest::gmock GTest::gtest_main)
+  # Objects: from an archive the linker would leave out what nobody calls.
+  target_link_libraries(${name} PRIVATE ${targets} postrider_test_marks GTest::gmock
+                                        GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests"
                                              "${PROJECT_SOURCE_DIR}/include")
   target_compile_definitions(

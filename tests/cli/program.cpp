@@ -12,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "run/run_marks.hpp"
+
 namespace postrider::testing {
 namespace {
 
@@ -125,6 +127,7 @@ Workshop::Workshop() {
   const char* search_path = std::getenv("PATH");
   variables["PATH"] = search_path == nullptr ? "/usr/bin:/bin" : search_path;
   variables["USER"] = "tester";
+  variables.merge(marks_of_run());
 }
 
 Workshop::~Workshop() {

@@ -18,6 +18,8 @@
 #include <thread>
 #include <utility>
 
+#include "run/run_marks.hpp"
+
 namespace postrider::testing {
 namespace {
 
@@ -114,7 +116,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
   // What the server leaves behind becomes our child, so that it can be waited for.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment)
+  auto all = environment;
+  all.merge(marks_of_run());
+  for (const auto& [name, value] : all)
     variables.push_back(name + "=" + value);
   const auto command = bound_to_us(arguments);
 

@@ -18,8 +18,8 @@ using Environment = std::map<std::string, std::string>;
 /// kills the process together with the thread that started it.
 class ChildProcess {
  public:
-  /// Starts `arguments[0]` in a session of its own, with `environment` and nothing else, and its
-  /// output appended to `output_file`.
+  /// Starts `arguments[0]` in a session of its own, with `environment`, the marks of the test run
+  /// and nothing else, and its output appended to `output_file`.
   ChildProcess(const std::vector<std::string>& arguments, const Environment& environment,
                const std::string& output_file);
   ~ChildProcess() { kill(); }

@@ -14,6 +14,9 @@
 namespace postrider::testing {
 namespace {
 
+// A path to a socket has at most 107 bytes, and the name that PostgreSQL gives to its own takes 15.
+constexpr std::size_t most_path_bytes = 92;
+
 sockaddr_in loopback_address(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -60,7 +63,9 @@ int free_port() {
 }
 
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
-  path_ = "/tmp/postrider-" + std::string(purpose) + "-XXXXXX";
+  const auto name = "postrider-" + std::string(purpose) + "-XXXXXX";
+  path_ = (std::filesystem::temp_directory_path() / name).string();
+  if (path_.size() > most_path_bytes) throw std::runtime_error("TMPDIR is too long for sockets");
   if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
 }
 
