@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "run/run_marks.hpp"
+
 namespace postrider::testing {
 namespace {
 
@@ -208,12 +210,31 @@ std::string Postgres::tcp_conninfo(std::string_view database, std::string_view r
 std::string Postgres::create_database() {
   static std::atomic<int> last{0};
   const auto name = "test_" + std::to_string(::getpid()) + "_" + std::to_string(++last);
-  PostgresSession(conninfo("postgres")).run("CREATE DATABASE " + name);
+  PostgresSession session(conninfo("postgres"));
+  session.run("CREATE DATABASE " + name);
+  const char* const test = std::getenv(test_variable);  // NOLINT(concurrency-mt-unsafe)
+  if (test != nullptr && *test != '\0') {
+    session.run("COMMENT ON DATABASE " + name + " IS 'by " + std::string(test) + "'");
+  }
   return name;
 }
 
 void Postgres::drop_database(const std::string& name) {
   PostgresSession(conninfo("postgres")).run("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+}
+
+std::vector<std::string> Postgres::leftovers() const {
+  return PostgresSession(conninfo("postgres"))
+      .rows(
+          "SELECT 'database ' || concat_ws(' ', datname, shobj_description(oid, 'pg_database'))"
+          " FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1')"
+          " UNION ALL"
+          " SELECT 'schema ' || nspname FROM pg_namespace"
+          " WHERE nspname !~ '^pg_' AND nspname NOT IN ('public', 'information_schema')"
+          " UNION ALL"
+          " SELECT 'relation ' || relname FROM pg_class"
+          " WHERE relnamespace = 'public'::regnamespace"
+          " ORDER BY 1");
 }
 
 std::string Postgres::run_program(const std::string& name,
@@ -223,16 +244,20 @@ std::string Postgres::run_program(const std::string& name,
   return run_to_end(all, scratch_.file(name + ".out"));
 }
 
+std::unique_ptr<Postgres> supervised_postgres(const std::string& folder) {
+  std::ifstream address(supervised_address_file(folder));
+  std::string socket_folder;
+  int port = 0;
+  if (!std::getline(address, socket_folder) || !(address >> port)) return nullptr;
+  return std::make_unique<Postgres>(socket_folder, port);
+}
+
 Postgres& shared_postgres() {
   static const std::unique_ptr<Postgres> server = [] {
     const char* const folder = std::getenv("POSTRIDER_TEST_POSTGRES");
-    std::ifstream address(folder == nullptr ? "" : supervised_address_file(folder));
-    std::string socket_folder;
-    int port = 0;
-    if (std::getline(address, socket_folder) && address >> port) {
-      return std::make_unique<Postgres>(socket_folder, port);
-    }
-    return std::unique_ptr<Postgres>(std::make_unique<PostgresServer>());
+    auto supervised = folder == nullptr ? nullptr : supervised_postgres(folder);
+    return supervised ? std::move(supervised)
+                      : std::unique_ptr<Postgres>(std::make_unique<PostgresServer>());
   }();
   return *server;
 }

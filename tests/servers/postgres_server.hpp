@@ -41,6 +41,9 @@ class Postgres {
   /// A database of its own, with a name that no other has.
   [[nodiscard]] std::string create_database();
   void drop_database(const std::string& name);
+  /// What tests have left on the server, one line each: databases, and schemas and tables in the
+  /// database that all share.
+  [[nodiscard]] std::vector<std::string> leftovers() const;
 
   /// Runs one of PostgreSQL's own programs ("psql", "pg_dump", …) and returns its output. Throws
   /// when it does not end with 0.
@@ -99,6 +102,9 @@ class PostgresServer final : private TemporaryFolder, public Postgres {
 /// folder of a supervised one (postgres_supervisor.cpp); without it one is started at the first
 /// call and ends with the program. Requires: `why_no_postgres` is empty.
 [[nodiscard]] Postgres& shared_postgres();
+
+/// The server that a supervisor holds in `folder`; null when there is none yet.
+[[nodiscard]] std::unique_ptr<Postgres> supervised_postgres(const std::string& folder);
 
 /// Where a supervisor says which server it holds: its socket's folder, then its port.
 [[nodiscard]] inline std::string supervised_address_file(const std::string& folder) {

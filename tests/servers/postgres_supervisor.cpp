@@ -2,7 +2,7 @@
 //
 //   postgres-supervisor start DIR   starts one in the background and writes its address below DIR;
 //                                   it ends with the calling process
-//   postgres-supervisor stop DIR    ends it and removes DIR
+//   postgres-supervisor stop DIR    ends it and removes DIR; fails when tests left something on it
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +19,7 @@
 
 #include "servers/line_socket.hpp"
 #include "servers/postgres_server.hpp"
+#include "servers/report_leftovers.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -96,8 +97,10 @@ int start(const std::string& folder) {
 
 int stop(const std::string& folder) {
   if (!std::filesystem::exists(control_socket(folder))) return 0;
+  const bool clean = nothing_is_left([&] { return supervised_postgres(folder)->leftovers(); });
   ask_line_socket(control_socket(folder), "end");
-  return comes_true([&] { return !std::filesystem::exists(folder); }) ? 0 : 1;
+  const bool ended = comes_true([&] { return !std::filesystem::exists(folder); });
+  return ended && clean ? 0 : 1;
 }
 
 int run(const std::vector<std::string>& words) {

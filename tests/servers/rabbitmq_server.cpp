@@ -219,6 +219,17 @@ class SelfContained {
 
 }  // namespace
 
+std::vector<std::string> Rabbitmq::leftovers() {
+  std::vector<std::string> left;
+  for (const std::string kind : {"queue", "exchange"}) {
+    std::istringstream names(control({"list_" + kind + "s", "--no-table-headers", "name"}));
+    for (std::string name; std::getline(names, name);) {
+      if (!name.empty() && !name.starts_with("amq.")) left.push_back(kind + " " + name);
+    }
+  }
+  return left;
+}
+
 std::string Rabbitmq::url() const {
   return "amqp://127.0.0.1:" + std::to_string(ports().amqp);
 }

@@ -48,6 +48,9 @@ class Rabbitmq {
   void raise_memory_alarm() { control({"set_vm_memory_high_watermark", "absolute", "1"}); }
   void clear_memory_alarm() { control({"set_vm_memory_high_watermark", "0.6"}); }
 
+  /// What tests have left on the server, one line each: queues and exchanges. Requires: it runs.
+  [[nodiscard]] std::vector<std::string> leftovers();
+
   [[nodiscard]] std::string url() const;
   /// By the name that stands in the server's certificate.
   [[nodiscard]] std::string tls_url() const;

@@ -2,7 +2,8 @@
 //
 //   rabbitmq-supervisor start DIR [--with-parent]   starts one below DIR, in the background; with
 //                                                   --with-parent it ends with the calling process
-//   rabbitmq-supervisor stop DIR                    ends it and removes DIR
+//   rabbitmq-supervisor stop DIR                    ends it and removes DIR; fails when tests left
+//                                                   something on it
 //   rabbitmq-supervisor ask DIR COMMAND [ARG...]    start, stop, kill, freeze, thaw, running,
 //                                                   ports, or control with arguments for
 //                                                   rabbitmqctl
@@ -21,6 +22,7 @@
 
 #include "servers/line_socket.hpp"
 #include "servers/rabbitmq_server.hpp"
+#include "servers/report_leftovers.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -108,10 +110,15 @@ int start(const std::string& folder, bool with_parent) {
 
 int stop(const std::string& folder) {
   if (!std::filesystem::exists(supervisor_socket(folder))) return 0;
+  const bool clean = nothing_is_left([&] {
+    const auto server = attach_to_rabbitmq(folder);
+    server->start();  // A test may have ended while it was down.
+    return server->leftovers();
+  });
   ask_line_socket(supervisor_socket(folder), "end");
   for (int tenths = 0; tenths < 300 && std::filesystem::exists(folder); ++tenths)
     usleep(100'000);
-  return std::filesystem::exists(folder) ? 1 : 0;
+  return std::filesystem::exists(folder) || !clean ? 1 : 0;
 }
 
 int run(const std::vector<std::string>& words) {
