@@ -1,11 +1,10 @@
 #include "publisher/file/event_line.hpp"
 
-#include <array>
-#include <cstdint>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/timestamp_text.hpp"
 #include "base/utf8.hpp"
 
@@ -13,25 +12,6 @@ namespace postrider::file {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// RFC 4648, with padding.
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const auto group = bytes.substr(at, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      bits = bits << 8U | (i < group.size() ? static_cast<std::uint8_t>(group[i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      text.push_back(i <= group.size() ? alphabet[bits >> (18 - 6 * i) & 63U] : '=');
-    }
-  }
-  return text;
-}
 
 // The name of the first member that a JSON string could not hold unchanged; empty when all can.
 std::string_view member_without_utf8(const Event& event) {
@@ -55,7 +35,7 @@ Json headers_json(const Headers& headers) {
 
 void add_payload(Json& line, const std::string& payload) {
   if (first_invalid_utf8(payload)) {
-    line["payload_base64"] = base64(payload);
+    line["payload_base64"] = encode_base64(payload);
   } else {
     line["payload"] = payload;
   }
