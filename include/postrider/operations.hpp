@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// The seam of people: what `postrider status`, `dead` and `route` ask of a database.
+/// The seam of people: what `postrider status`, `events`, `deliveries`, `dead` and `route` ask of a
+/// database.
 ///
 /// Reading never locks and never writes. Each change is one transaction that is written to
 /// `postrider_audit` and bumps the generation of the partitions it touches, so that a running relay
@@ -16,6 +17,7 @@
 #include <postrider/clock.hpp>
 #include <postrider/delivery.hpp>
 #include <postrider/ids.hpp>
+#include <postrider/listing.hpp>
 #include <postrider/result.hpp>
 #include <postrider/store_values.hpp>
 
@@ -47,6 +49,7 @@ struct PartitionState {
   Partition partition;
   std::string owner;
   std::optional<milliseconds> remaining;
+  std::optional<milliseconds> lapsed = {};  ///< since when a lease is over that nobody took over
   Suspicion suspicion = {};
 };
 
@@ -95,6 +98,14 @@ class Operations {
   virtual ~Operations() = default;
 
   virtual Result<Status> status(std::optional<Timestamp> now, Deadline deadline) = 0;
+  virtual Result<EventPage> events(const EventFilter& filter, std::optional<Timestamp> now,
+                                   Deadline deadline) = 0;
+  /// Nothing when there is no such event.
+  virtual Result<std::optional<EventDetail>> event(const EventId& id, bool with_payload,
+                                                   Deadline deadline) = 0;
+  virtual Result<DeliveryPage> deliveries(const DeliveryFilter& filter,
+                                          std::optional<Timestamp> now, Deadline deadline) = 0;
+
   virtual Result<std::vector<DeadLetter>> dead_letters(const DeadFilter& filter,
                                                        Deadline deadline) = 0;
   /// Makes the next generation of each, due at once; returns the new rows' ids.

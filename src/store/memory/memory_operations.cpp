@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/memory/memory_database.hpp"
+#include "store/memory/memory_listing.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -153,6 +154,8 @@ std::vector<PartitionState> partition_states(const Tables& tables, Timestamp now
     if (!row.owner.empty() && row.leased_until > now) {
       state.owner = row.owner;
       state.remaining = std::chrono::ceil<milliseconds>(row.leased_until - now);
+    } else if (!row.owner.empty()) {
+      state.lapsed = age(row.leased_until, now);
     }
     state.suspicion = row.suspicion;
     states.push_back(std::move(state));
@@ -175,6 +178,26 @@ class MemoryOperations final : public Operations {
     status.partitions = partition_states(tables, at);
     status.paused_routes = {tables.paused_routes().begin(), tables.paused_routes().end()};
     return status;
+  }
+
+  Result<EventPage> events(const EventFilter& filter, std::optional<Timestamp> now,
+                           Deadline /*deadline*/) override {
+    if (auto checked = postrider::check(filter); !checked) return checked.error();
+    const MutexLock lock(database_->mutex);
+    return list_events(database_->tables, filter, database_->time_of(now));
+  }
+
+  Result<std::optional<EventDetail>> event(const EventId& id, bool with_payload,
+                                           Deadline /*deadline*/) override {
+    const MutexLock lock(database_->mutex);
+    return show_event(database_->tables, id, with_payload);
+  }
+
+  Result<DeliveryPage> deliveries(const DeliveryFilter& filter, std::optional<Timestamp> now,
+                                  Deadline /*deadline*/) override {
+    if (auto checked = postrider::check(filter); !checked) return checked.error();
+    const MutexLock lock(database_->mutex);
+    return list_deliveries(database_->tables, filter, database_->time_of(now));
   }
 
   Result<std::vector<DeadLetter>> dead_letters(const DeadFilter& filter,

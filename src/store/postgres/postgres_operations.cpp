@@ -6,6 +6,7 @@
 #include <postrider/store/postgres.hpp>
 
 #include "store/postgres/postgres_connection.hpp"
+#include "store/postgres/postgres_listing.hpp"
 #include "store/postgres/postgres_rows.hpp"
 
 namespace postrider {
@@ -70,6 +71,8 @@ std::vector<PartitionState> read_partitions(const Rows& rows) {
     if (leased_until && *leased_until > now) {
       state.owner = rows.text(row, 2);
       state.remaining = until(*leased_until, now);
+    } else {
+      state.lapsed = age_at(rows, row, 3, now);
     }
     state.suspicion = read_suspicion(rows, row, 4);
     partitions.push_back(std::move(state));
@@ -142,6 +145,21 @@ class PostgresOperations final : public Operations {
       status.paused_routes.emplace_back(paused.text(row, 0));
     }
     return status;
+  }
+
+  Result<EventPage> events(const EventFilter& filter, std::optional<Timestamp> now,
+                           Deadline deadline) override {
+    return list_events(connection_, filter, now, deadline);
+  }
+
+  Result<std::optional<EventDetail>> event(const EventId& id, bool with_payload,
+                                           Deadline deadline) override {
+    return show_event(connection_, id, with_payload, deadline);
+  }
+
+  Result<DeliveryPage> deliveries(const DeliveryFilter& filter, std::optional<Timestamp> now,
+                                  Deadline deadline) override {
+    return list_deliveries(connection_, filter, now, deadline);
   }
 
   Result<std::vector<DeadLetter>> dead_letters(const DeadFilter& filter,

@@ -7,6 +7,7 @@
 
 #include "base/timestamp_text.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_listing.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
 
@@ -69,6 +70,8 @@ PartitionState read_partition(const SqliteQuery& row, Timestamp now) {
   if (leased_until && *leased_until > now) {
     state.owner = row.text(1);
     state.remaining = until(*leased_until, now);
+  } else if (leased_until) {
+    state.lapsed = age_at(row, 3, now);
   }
   state.suspicion = read_suspicion(row);
   return state;
@@ -99,6 +102,31 @@ class SqliteOperations final : public Operations {
         if (auto done = (this->*part)(*at, status); !done) return done.error();
       }
       return status;
+    });
+  }
+
+  Result<EventPage> events(const EventFilter& filter, std::optional<Timestamp> now,
+                           Deadline deadline) override {
+    if (auto checked = check(filter); !checked) return checked.error();
+    return reader_.read(deadline, [&]() -> Result<EventPage> {
+      const auto at = reader_.now(now);
+      if (!at) return at.error();
+      return list_events(reader_, filter, *at);
+    });
+  }
+
+  Result<std::optional<EventDetail>> event(const EventId& id, bool with_payload,
+                                           Deadline deadline) override {
+    return reader_.read(deadline, [&] { return show_event(reader_, id, with_payload); });
+  }
+
+  Result<DeliveryPage> deliveries(const DeliveryFilter& filter, std::optional<Timestamp> now,
+                                  Deadline deadline) override {
+    if (auto checked = check(filter); !checked) return checked.error();
+    return reader_.read(deadline, [&]() -> Result<DeliveryPage> {
+      const auto at = reader_.now(now);
+      if (!at) return at.error();
+      return list_deliveries(reader_, filter, *at);
     });
   }
 

@@ -336,3 +336,61 @@ audited AS (
 SELECT n.id
 FROM ended AS n
 ORDER BY n.event_seq, n.route;
+
+-- name: deliveries_find
+-- Where a delivery stands in the order of the list. Primary key.
+SELECT d.event_seq, d.route, d.generation
+FROM {schema}{prefix}outbox_deliveries AS d
+WHERE d.id = $1::uuid;
+
+-- name: deliveries_bound
+-- The last event whose deliveries a search for people looks at, $4 rows behind the events up to
+-- $1 ($2 and $3 as in deliveries_list), and the last of its deliveries in the order of the list.
+-- Unique index on (event_seq, route, generation).
+SELECT d.id, d.event_seq
+FROM {schema}{prefix}outbox_deliveries AS d
+WHERE d.event_seq = (
+  SELECT b.event_seq
+  FROM {schema}{prefix}outbox_deliveries AS b
+  WHERE b.event_seq <= $1::bigint
+    AND (
+      $2::text IS NULL
+      OR (b.event_seq, b.route, b.generation) < ($1::bigint, $2::text, $3::integer))
+  ORDER BY b.event_seq DESC, b.route DESC, b.generation DESC
+  OFFSET $4::bigint
+  LIMIT 1)
+ORDER BY d.route, d.generation
+LIMIT 1;
+
+-- name: deliveries_list
+-- For people: deliveries of the events from $1 to $2 that meet every condition given (null: any),
+-- in falling order. $3 and $4 leave out what stands before this route and generation in the event
+-- $2. $5 id, $6 route, $7 status, $8 and $9 aggregate, $10 what is due by $12 only, $11 history,
+-- too; $13 rows. Indexes: the unique one on (event_seq, route, generation), or, as a plan is made
+-- for the values given, the partial one of the status, or the primary key.
+SELECT
+  d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts, d.retry_delays,
+  d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at, d.delivery_timeout_at,
+  d.finished_at, d.failure_code, d.failure_detail, d.ambiguous, d.generation, d.current, e.type,
+  e.aggregate_type, e.aggregate_id
+FROM {schema}{prefix}outbox_deliveries AS d
+  CROSS JOIN LATERAL (
+    SELECT e.type, e.aggregate_type, e.aggregate_id
+    FROM {schema}{prefix}outbox_events AS e
+    WHERE e.seq = d.event_seq
+    OFFSET 0) AS e
+WHERE d.event_seq >= $1::bigint
+  AND d.event_seq <= $2::bigint
+  AND (
+    $3::text IS NULL
+    OR (d.event_seq, d.route, d.generation) < ($2::bigint, $3::text, $4::integer))
+  AND ($5::uuid IS NULL OR d.id = $5::uuid)
+  AND ($6::text IS NULL OR d.route = $6::text)
+  AND ($7::text IS NULL OR d.status = $7::text)
+  AND ($8::text IS NULL OR (e.aggregate_type = $8::text AND e.aggregate_id = $9::text))
+  AND (
+    NOT $10::boolean
+    OR (d.status = 'pending' AND d.available_at <= coalesce($12::timestamptz, clock_timestamp())))
+  AND ($11::boolean OR d.current)
+ORDER BY d.event_seq DESC, d.route DESC, d.generation DESC
+LIMIT $13::bigint;

@@ -421,3 +421,97 @@ SELECT
     SELECT count(*) = $4::bigint AND min(s.oldest) <= min(c.before)
     FROM slice AS s
       CROSS JOIN clock AS c) IS TRUE AS more;
+
+-- name: events_find
+-- The number of an event. Unique index on id.
+SELECT e.seq
+FROM {schema}{prefix}outbox_events AS e
+WHERE e.id = $1::uuid;
+
+-- name: events_bound
+-- The last row that a search for people looks at: the one $2 rows behind $1. Primary key.
+SELECT e.seq
+FROM {schema}{prefix}outbox_events AS e
+WHERE e.seq < $1::bigint
+ORDER BY e.seq DESC
+OFFSET $2::bigint
+LIMIT 1;
+
+-- name: events_list
+-- For people: rows below $1 and from $2 on that meet every condition given (null: any), newest
+-- first. $3 type, $4 and $5 aggregate, $6 and $7 ages in milliseconds, $8 time, $9 rows, $10 whether
+-- routed or not; then held ones are left out. Primary key.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(octet_length(e.payload), octet_length(e.payload_bytes), 0)::bigint AS payload_bytes,
+  e.created_at, e.available_at, e.routed_at,
+  h.held
+FROM {schema}{prefix}outbox_events AS e
+  CROSS JOIN LATERAL (
+    SELECT EXISTS (
+      SELECT 1
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.status = 'held'
+        AND d.event_seq = e.seq) AS held
+    OFFSET 0) AS h
+WHERE e.seq < $1::bigint
+  AND e.seq >= $2::bigint
+  AND ($3::text IS NULL OR e.type = $3::text)
+  AND ($4::text IS NULL OR (e.aggregate_type = $4::text AND e.aggregate_id = $5::text))
+  AND (
+    $6::bigint IS NULL
+    OR e.created_at
+      >= coalesce($8::timestamptz, clock_timestamp()) - $6::bigint * interval '1 ms')
+  AND (
+    $7::bigint IS NULL
+    OR e.created_at
+      <= coalesce($8::timestamptz, clock_timestamp()) - $7::bigint * interval '1 ms')
+  AND ($10::boolean IS NULL OR ((e.routed_at IS NOT NULL) = $10::boolean AND NOT h.held))
+ORDER BY e.seq DESC
+LIMIT $9::bigint;
+
+-- name: events_list_held
+-- The same for held events, without $10. Index: outbox_deliveries_held_idx, then the primary key.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(octet_length(e.payload), octet_length(e.payload_bytes), 0)::bigint AS payload_bytes,
+  e.created_at, e.available_at, e.routed_at,
+  true AS held
+FROM {schema}{prefix}outbox_deliveries AS d
+  CROSS JOIN LATERAL (
+    SELECT e.*
+    FROM {schema}{prefix}outbox_events AS e
+    WHERE e.seq = d.event_seq
+    OFFSET 0) AS e
+WHERE d.status = 'held'
+  AND d.event_seq < $1::bigint
+  AND d.event_seq >= $2::bigint
+  AND ($3::text IS NULL OR e.type = $3::text)
+  AND ($4::text IS NULL OR (e.aggregate_type = $4::text AND e.aggregate_id = $5::text))
+  AND (
+    $6::bigint IS NULL
+    OR e.created_at
+      >= coalesce($8::timestamptz, clock_timestamp()) - $6::bigint * interval '1 ms')
+  AND (
+    $7::bigint IS NULL
+    OR e.created_at
+      <= coalesce($8::timestamptz, clock_timestamp()) - $7::bigint * interval '1 ms')
+ORDER BY d.event_seq DESC
+LIMIT $9::bigint;
+
+-- name: events_show
+-- One event; its payload only when $2 says so. Unique index on id.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(octet_length(e.payload), octet_length(e.payload_bytes), 0)::bigint AS payload_bytes,
+  e.created_at, e.available_at, e.routed_at,
+  EXISTS (
+    SELECT 1
+    FROM {schema}{prefix}outbox_deliveries AS d
+    WHERE d.status = 'held'
+      AND d.event_seq = e.seq) AS held,
+  e.headers,
+  CASE WHEN $2::boolean THEN e.payload END AS payload,
+  CASE WHEN $2::boolean THEN e.payload_bytes END AS payload_as_bytes
+FROM {schema}{prefix}outbox_events AS e
+WHERE e.id = $1::uuid;

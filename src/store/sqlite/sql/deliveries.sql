@@ -194,3 +194,99 @@ WHERE event_seq > :after
             d.status IN ('held', 'pending', 'dispatched')
             OR (d.status = 'failed' AND d.current = 1)
             OR d.finished_at > :before)));
+
+-- name: deliveries_find
+-- Where a delivery stands in the order of the list. Primary key.
+SELECT d.event_seq, d.route, d.generation
+FROM {prefix}outbox_deliveries AS d
+WHERE d.id = :id;
+
+-- name: deliveries_bound
+-- The last event whose deliveries a search for people looks at, :examine rows behind the events up
+-- to :last (:after_route and :after_generation as in deliveries_list), and the last of its
+-- deliveries in the order of the list. Unique index on (event_seq, route, generation).
+SELECT d.id, d.event_seq
+FROM {prefix}outbox_deliveries AS d
+WHERE d.event_seq = (
+  SELECT b.event_seq
+  FROM {prefix}outbox_deliveries AS b
+  WHERE b.event_seq <= :last
+    AND (
+      :after_route IS NULL
+      OR (b.event_seq, b.route, b.generation) < (:last, :after_route, :after_generation))
+  ORDER BY b.event_seq DESC, b.route DESC, b.generation DESC
+  LIMIT 1 OFFSET :examine)
+ORDER BY d.route, d.generation
+LIMIT 1;
+
+-- name: deliveries_list
+-- For people: deliveries of the events from :first to :last that meet every condition given, in
+-- falling order. :after_route and :after_generation leave out what stands before them in the event
+-- :last. Unique index on (event_seq, route, generation); CROSS keeps the order of the tables.
+SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts,
+  d.retry_delays, d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at,
+  d.delivery_timeout_at, d.finished_at, d.failure_code, d.failure_detail, d.ambiguous,
+  d.generation, d.current, e.type, e.aggregate_type, e.aggregate_id
+FROM {prefix}outbox_deliveries AS d
+  CROSS JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
+WHERE d.event_seq >= :first
+  AND d.event_seq <= :last
+  AND (:id IS NULL OR d.id = :id)
+  AND (:status IS NULL OR d.status = :status)
+  AND (
+    :after_route IS NULL
+    OR (d.event_seq, d.route, d.generation) < (:last, :after_route, :after_generation))
+  AND (:route IS NULL OR d.route = :route)
+  AND (
+    :aggregate_type IS NULL
+    OR (e.aggregate_type = :aggregate_type AND e.aggregate_id = :aggregate_id))
+  AND (:due_by IS NULL OR (d.status = 'pending' AND d.available_at <= :due_by))
+  AND (:history OR d.current = 1)
+ORDER BY d.event_seq DESC, d.route DESC, d.generation DESC
+LIMIT :limit;
+
+-- name: deliveries_list_status
+-- The same for a status that has an index of its own; their rows are sorted. Indexes:
+-- outbox_deliveries_pending, _dispatched, _held and _dead.
+-- Only here: PostgreSQL makes its plan when it knows the values.
+WITH of_status (id) AS (
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'pending'
+    AND status = 'pending'
+  UNION ALL
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'dispatched'
+    AND status = 'dispatched'
+  UNION ALL
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'held'
+    AND status = 'held'
+  UNION ALL
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'failed'
+    AND status = 'failed'
+    AND current = 1)
+SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attempts,
+  d.retry_delays, d.timeout_ms, d.on_failed, d.dispatch_id, d.available_at, d.dispatched_at,
+  d.delivery_timeout_at, d.finished_at, d.failure_code, d.failure_detail, d.ambiguous,
+  d.generation, d.current, e.type, e.aggregate_type, e.aggregate_id
+FROM of_status AS s
+  CROSS JOIN {prefix}outbox_deliveries AS d ON d.id = s.id
+  CROSS JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
+WHERE d.event_seq >= :first
+  AND d.event_seq <= :last
+  AND (
+    :after_route IS NULL
+    OR (d.event_seq, d.route, d.generation) < (:last, :after_route, :after_generation))
+  AND (:route IS NULL OR d.route = :route)
+  AND (
+    :aggregate_type IS NULL
+    OR (e.aggregate_type = :aggregate_type AND e.aggregate_id = :aggregate_id))
+  AND (:due_by IS NULL OR (d.status = 'pending' AND d.available_at <= :due_by))
+  AND (:history OR d.current = 1)
+ORDER BY d.event_seq DESC, d.route DESC, d.generation DESC
+LIMIT :limit;

@@ -129,3 +129,101 @@ WHERE seq > :after
     SELECT 1
     FROM {prefix}outbox_deliveries AS d
     WHERE d.event_seq = {prefix}outbox_events.seq);
+
+-- name: events_find
+-- The number of an event. Unique index on id.
+SELECT e.seq
+FROM {prefix}outbox_events AS e
+WHERE e.id = :id;
+
+-- name: events_bound
+-- The last row that a search for people looks at: the one :examine rows behind :after. Primary key.
+SELECT e.seq
+FROM {prefix}outbox_events AS e
+WHERE e.seq < :after
+ORDER BY e.seq DESC
+LIMIT 1 OFFSET :examine;
+
+-- name: events_list
+-- For people: rows below :after and from :floor on that meet every condition given, newest first.
+-- With :routed given (0 or 1) held ones are left out. Primary key.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(length(CAST(e.payload AS BLOB)), length(e.payload_bytes), 0) AS payload_bytes,
+  e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at,
+  e.routed_at,
+  EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.status = 'held'
+      AND d.event_seq = e.seq) AS held
+FROM {prefix}outbox_events AS e
+WHERE e.seq < :after
+  AND e.seq >= :floor
+  AND (:type IS NULL OR e.type = :type)
+  AND (
+    :aggregate_type IS NULL
+    OR (e.aggregate_type = :aggregate_type AND e.aggregate_id = :aggregate_id))
+  AND (:since IS NULL OR e.created_at >= :since)
+  AND (:until IS NULL OR e.created_at <= :until)
+  AND (
+    :routed IS NULL
+    OR ((e.routed_at IS NOT NULL) = :routed
+      AND NOT EXISTS (
+        SELECT 1
+        FROM {prefix}outbox_deliveries AS d
+        WHERE d.status = 'held'
+          AND d.event_seq = e.seq)))
+ORDER BY e.seq DESC
+LIMIT :limit;
+
+-- name: events_list_held
+-- The same for held events. Index: outbox_deliveries_held, then the primary key.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(length(CAST(e.payload AS BLOB)), length(e.payload_bytes), 0) AS payload_bytes,
+  e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at,
+  e.routed_at,
+  1 AS held
+FROM {prefix}outbox_deliveries AS d
+  INNER JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
+WHERE d.status = 'held'
+  AND d.event_seq < :after
+  AND d.event_seq >= :floor
+  AND (:type IS NULL OR e.type = :type)
+  AND (
+    :aggregate_type IS NULL
+    OR (e.aggregate_type = :aggregate_type AND e.aggregate_id = :aggregate_id))
+  AND (:since IS NULL OR e.created_at >= :since)
+  AND (:until IS NULL OR e.created_at <= :until)
+ORDER BY d.event_seq DESC
+LIMIT :limit;
+
+-- name: events_show
+-- One event; its payload only when it is asked for. Unique index on id.
+SELECT
+  e.seq, e.id, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type, e.content_type,
+  coalesce(length(CAST(e.payload AS BLOB)), length(e.payload_bytes), 0) AS payload_bytes,
+  e.created_at,
+  CASE
+    WHEN e.available_at GLOB '????-??-??T??:??:??.??????Z' THEN e.available_at
+    ELSE strftime('%Y-%m-%dT%H:%M:%f', e.available_at) || '000Z'
+  END AS available_at,
+  e.routed_at,
+  EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS d
+    WHERE d.status = 'held'
+      AND d.event_seq = e.seq) AS held,
+  e.headers,
+  CASE WHEN :with_payload THEN coalesce(e.payload, e.payload_bytes) END AS payload
+FROM {prefix}outbox_events AS e
+WHERE e.id = :id;
