@@ -54,7 +54,8 @@ Result<Backend> sqlite_backend(const std::string& url, const SchemaNames& names)
   return Backend{redacted(url), [options] { return make_sqlite_store(options); },
                  [creating] { return make_sqlite_migrator(creating); },
                  [options] { return make_sqlite_operations(options); },
-                 [options] { return make_sqlite_purger(options); }};
+                 [options] { return make_sqlite_purger(options); },
+                 [options] { return make_sqlite_doctor(options); }};
 #else
   return Backend{};
 #endif
@@ -69,7 +70,8 @@ Result<Backend> postgres_backend([[maybe_unused]] const std::string& url,
   return Backend{redacted(url), [options] { return make_postgres_store(options); },
                  [options] { return make_postgres_migrator(options); },
                  [options] { return make_postgres_operations(options); },
-                 [options] { return make_postgres_purger(options); }};
+                 [options] { return make_postgres_purger(options); },
+                 [options] { return make_postgres_doctor(options); }};
 #else
   return Backend{};
 #endif

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <postrider/diagnosis.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/publisher.hpp>
 #include <postrider/publisher/amqp.hpp>
@@ -29,6 +30,7 @@ struct Backend {
   std::function<std::unique_ptr<Migrator>()> migrator;
   std::function<std::unique_ptr<Operations>()> operations;
   std::function<std::unique_ptr<Purger>()> purger;
+  std::function<std::unique_ptr<Doctor>()> doctor;
 };
 
 /// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…

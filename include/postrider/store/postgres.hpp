@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include <postrider/clock.hpp>
+#include <postrider/diagnosis.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
@@ -30,5 +32,8 @@ struct PostgresOptions {
 [[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_postgres_purger(PostgresOptions options);
+/// Compares the server's clock with `clock`, which must outlive it.
+[[nodiscard]] std::unique_ptr<Doctor> make_postgres_doctor(PostgresOptions options,
+                                                           const Clock& clock = system_clock());
 
 }  // namespace postrider

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include <postrider/diagnosis.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
@@ -25,5 +26,6 @@ struct SqliteOptions {
 [[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_sqlite_purger(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<Doctor> make_sqlite_doctor(SqliteOptions options);
 
 }  // namespace postrider

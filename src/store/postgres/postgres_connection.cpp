@@ -142,6 +142,10 @@ Result<void> PostgresConnection::check_server() const {
                  "to be done: they are taken anew.");
 }
 
+int PostgresConnection::announced_pid() const noexcept {
+  return PQbackendPID(connection_.get());
+}
+
 /// Looks before anything is sent: a request that goes into a dead connection would be in doubt.
 bool PostgresConnection::closed_by_server() {
   pollfd waiting{PQsocket(connection_.get()), POLLIN, 0};

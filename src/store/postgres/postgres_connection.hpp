@@ -92,6 +92,9 @@ class PostgresConnection {
   [[nodiscard]] const ServerIdentity& identity() const noexcept { return identity_; }
   /// With the schema that an empty one stands for. Requires: `open` has succeeded.
   [[nodiscard]] const SchemaNames& names() const noexcept { return names_; }
+  /// The server's process as the other side announced it, which a pooler makes up. Requires: `open`
+  /// has succeeded.
+  [[nodiscard]] int announced_pid() const noexcept;
   /// DETAIL of the last error that the server answered; our own functions put ids there.
   [[nodiscard]] const std::string& error_detail() const noexcept { return error_detail_; }
 
