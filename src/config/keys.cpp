@@ -45,6 +45,7 @@ std::string shown(milliseconds value) {
   return quoted(duration_text(value));
 }
 std::string shown(const std::vector<std::string>& values) {
+  if (values.empty()) return "[]";
   return fmt::format("[\"{}\"]", fmt::join(values, "\", \""));
 }
 std::string shown(const std::vector<milliseconds>& values) {
@@ -340,6 +341,19 @@ std::string environment_name(const Key& key) {
     return c == '.' ? '_' : static_cast<char>(std::toupper(c));
   });
   return name;
+}
+
+std::string value_text(const Key& key, const Checked& value) {
+  if (key.type == KeyType::duration) return shown(milliseconds(std::get<std::int64_t>(value)));
+  return std::visit(
+      [](const auto& held) {
+        if constexpr (std::is_same_v<decltype(held), const std::int64_t&>) {
+          return std::to_string(held);
+        } else {
+          return shown(held);
+        }
+      },
+      value);
 }
 
 std::string range_text(const Key& key) {

@@ -59,6 +59,8 @@ struct Key {
 [[nodiscard]] std::string full_name(const Key& key);
 /// POSTRIDER_RELAY_BATCH; empty for keys of a route, which the environment cannot name.
 [[nodiscard]] std::string environment_name(const Key& key);
+/// A value as the file would have it. Requires: it was checked for `key`.
+[[nodiscard]] std::string value_text(const Key& key, const Checked& value);
 /// What may be given, for messages and documents: "1 to 10000", "100ms to 1h", "halt, skip, stop".
 [[nodiscard]] std::string range_text(const Key& key);
 

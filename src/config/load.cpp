@@ -138,12 +138,20 @@ class Loader {
     if (!checked) return problem(origin, checked.error().message);
     auto* routes = loaded_.settings.routes.data();
     const Target target{&loaded_.settings, route < 0 ? nullptr : routes + route};
+    remember({&key, route, value_text(key, *checked), origin});
     if (!key.expands || (route >= 0 && !request_->destinations)) return key.set(target, *checked);
     auto expanded = expand(std::get<std::string>(*checked), request_->environment);
     if (!expanded) {
       return problem(origin, fmt::format("{}: {}", full_name(key), expanded.error().message));
     }
     key.set(target, Checked(std::move(expanded).value()));
+  }
+
+  void remember(SetValue value) {
+    std::erase_if(loaded_.values, [&](const SetValue& known) {
+      return known.key == value.key && known.route == value.route;
+    });
+    loaded_.values.push_back(std::move(value));
   }
 
   void check_required(std::size_t route) {
@@ -188,6 +196,13 @@ class Loader {
 };
 
 }  // namespace
+
+const SetValue* find_value(const Loaded& loaded, const Key& key, int route) {
+  for (const auto& value : loaded.values) {
+    if (value.key == &key && value.route == route) return &value;
+  }
+  return nullptr;
+}
 
 Loaded load(const LoadRequest& request) {
   return Loader(request).run();

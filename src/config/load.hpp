@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/expand.hpp"
+#include "config/keys.hpp"
 #include "config/settings.hpp"
 
 namespace postrider::config {
@@ -33,10 +34,24 @@ struct Problem {
   std::string message;  ///< what, why and what to do; no secret
 };
 
+/// A value that was set, by the highest that set it.
+struct SetValue {
+  const Key* key = nullptr;
+  int route = -1;    ///< index of the route, -1 outside of routes
+  std::string text;  ///< as the file would have it, `${NAME}` not replaced; may hold a secret when
+                     ///< the key `expands`
+  std::string origin;  ///< as in `Problem`
+};
+
 struct Loaded {
   Settings settings;  ///< usable when there is no problem
   std::vector<Problem> problems;
+  std::vector<SetValue>
+      values;  ///< in the order in which they were met; what has a default is absent
 };
+
+/// The value of a key, if it was set.
+[[nodiscard]] const SetValue* find_value(const Loaded& loaded, const Key& key, int route);
 
 /// All problems at once. A store need not be set.
 [[nodiscard]] Loaded load(const LoadRequest& request);

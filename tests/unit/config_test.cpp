@@ -368,6 +368,39 @@ TEST_F(ConfigTest, flags_go_before_the_environment_and_that_before_the_file) {
   EXPECT_EQ(loaded.settings.relay.sleep, seconds(30));
 }
 
+TEST_F(ConfigTest, every_key_refuses_an_empty_variable_of_the_environment) {
+  for (const auto& key : all_keys()) {
+    const auto name = environment_name(key);
+    if (name.empty()) continue;
+    variables_ = {{name, ""}};
+    const auto found = problems("");
+    ASSERT_EQ(found.size(), 1U) << name;
+    EXPECT_THAT(found[0], AllOf(::testing::StartsWith(name + ": "), HasSubstr(full_name(key)),
+                                HasSubstr("Give " + range_text(key))));
+  }
+}
+
+TEST_F(ConfigTest, what_was_set_is_kept_as_written_with_the_highest_that_set_it) {
+  variables_["POSTRIDER_RELAY_SLEEP"] = "3";
+  variables_["PW"] = "secret";
+  const auto loaded = load_text(
+      "store = \"postgresql://a:${PW}@h/d\"\n[relay]\nsleep = 2\nbatch = 7\n[[routes]]\nname = "
+      "\"r\"\nto = \"stdout:\"\nretry_delays = [1, \"2m\"]\noutage_counts = true\n");
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  const auto value = [&](std::string_view section, std::string_view name, int route = -1) {
+    const auto* set = find_value(loaded, *find_key(section, name), route);
+    return set == nullptr ? std::string("-") : set->text + " " + set->origin;
+  };
+  const auto at = [&](int line) { return *request_.path + ":" + std::to_string(line); };
+  EXPECT_EQ(value("", "store"), "\"postgresql://a:${PW}@h/d\" " + at(1));
+  EXPECT_EQ(value("relay", "sleep"), "\"3s\" POSTRIDER_RELAY_SLEEP");
+  EXPECT_EQ(value("relay", "batch"), "7 " + at(4));
+  EXPECT_EQ(value("relay", "lease_time"), "-");
+  EXPECT_EQ(value("routes", "retry_delays", 0), "[\"1s\", \"2m\"] " + at(8));
+  EXPECT_EQ(value("routes", "outage_counts", 0), "true " + at(9));
+  EXPECT_EQ(value("routes", "window", 0), "-");
+}
+
 TEST_F(ConfigTest, a_bad_value_is_reported_with_its_own_origin) {
   variables_["POSTRIDER_RELAY_BATCH"] = "many";
   request_.overrides = {{"relay.sleep", "2h", "--sleep"}};
