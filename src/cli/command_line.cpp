@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <set>
 
+#include <postrider/listing.hpp>
+
 namespace postrider::cli {
 namespace {
 
 using CLI::App;
 
 constexpr std::int64_t most_count = 1'000'000'000'000;
+constexpr auto most_page = static_cast<std::int64_t>(most_listed);
 
 // The help says in words, or a usage error does, what an option needs and excludes; CLI11 would put
 // all of it before the description.
@@ -188,6 +191,111 @@ void add_status(App& app, Options& options) {
   add_database(*status, options.database);
 }
 
+void add_events(App& app, Options& options) {
+  auto* events = command(app, "events", "List events, newest first; never their payloads",
+                         "  postrider events --state unrouted\n"
+                         "  postrider events --aggregate order/1 --since 1d\n"
+                         "  postrider events --type order.placed --limit 1000 --format json\n"
+                         "  postrider events show 01890a5d-ac96-774b-bcce-b302099a8057\n");
+  events->require_subcommand(0, 1);
+  auto& chosen = options.events;
+  events->add_option("--id", chosen.id, "Only this one")->type_name("UUID");
+  events->add_option("--type", chosen.type, "Only of this type")->type_name("TYPE");
+  events->add_option("--aggregate", chosen.aggregate, "Only of this aggregate")
+      ->type_name("TYPE/ID");
+  events->add_option("--state", chosen.state, "Only those that stand there")
+      ->type_name("unrouted|routed|held")
+      ->check(one_of({"unrouted", "routed", "held"}));
+  events->add_option("--since", chosen.since, "Written at most so long ago")->type_name("DURATION");
+  events->add_option("--until", chosen.until, "Written at least so long ago")
+      ->type_name("DURATION");
+  events->add_option("--after", chosen.after, "The next page: only below this seq")
+      ->type_name("SEQ")
+      ->check(between(0, most_count));
+  events->add_option("--limit", chosen.limit, "Most of them, up to 10000 [100]")
+      ->type_name("N")
+      ->check(between(1, most_page));
+  add_format(*events, chosen.json);
+  add_database(*events, options.database);
+
+  auto* show = command(*events, "show", "Show one event and its deliveries, with their history",
+                       "  postrider events show 01890a5d-ac96-774b-bcce-b302099a8057\n"
+                       "  postrider events show 01890a5d-ac96-774b-bcce-b302099a8057 --payload\n");
+  show->add_option("id", chosen.id, "The event")->type_name("ID")->required();
+  show->add_flag("--payload", chosen.payload,
+                 "With the payload, which may be anybody's secret; as base64 when it is no text");
+  add_format(*show, chosen.json);
+  add_database(*show, options.database);
+}
+
+void add_deliveries(App& app, Options& options) {
+  auto* deliveries =
+      command(app, "deliveries", "List stored deliveries: open, failed or recorded ones",
+              "  postrider deliveries --route orders --status pending\n"
+              "  postrider deliveries --due --limit 1000 --format json\n"
+              "  postrider deliveries --event 01890a5d-ac96-774b-bcce-b302099a8057 --history\n"
+              "  postrider deliveries show 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b\n");
+  deliveries->require_subcommand(0, 1);
+  auto& chosen = options.deliveries;
+  deliveries->add_option("--route", chosen.route, "Only of this route")->type_name("NAME");
+  deliveries
+      ->add_option("--status", chosen.status,
+                   "held, pending, dispatched, completed, failed, discarded or cancelled")
+      ->type_name("STATUS")
+      ->check(one_of(
+          {"held", "pending", "dispatched", "completed", "failed", "discarded", "cancelled"}));
+  deliveries->add_option("--event", chosen.event, "Only of this event")->type_name("UUID");
+  deliveries->add_option("--aggregate", chosen.aggregate, "Only of this aggregate")
+      ->type_name("TYPE/ID");
+  deliveries->add_flag("--due", chosen.due, "Only pending ones whose time has come");
+  deliveries->add_flag("--history", chosen.history, "Earlier generations, too");
+  deliveries->add_option("--after", chosen.after, "The next page: only behind this delivery")
+      ->type_name("ID");
+  deliveries->add_option("--limit", chosen.limit, "Most of them, up to 10000 [100]")
+      ->type_name("N")
+      ->check(between(1, most_page));
+  add_format(*deliveries, chosen.json);
+  add_database(*deliveries, options.database);
+
+  auto* show = command(*deliveries, "show", "Show one delivery",
+                       "  postrider deliveries show 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b\n");
+  show->add_option("id", chosen.id, "The delivery")->type_name("ID")->required();
+  add_format(*show, chosen.json);
+  add_database(*show, options.database);
+}
+
+void add_doctor(App& app, Options& options) {
+  auto* doctor = command(app, "doctor", "Say what is wrong with database and configuration",
+                         "  postrider doctor\n"
+                         "  postrider doctor --as writer --store postgresql://app@localhost/app\n"
+                         "  postrider doctor --deep --strict --format json\n\n"
+                         "Only looks. Exit code 0 without errors, 1 with one.");
+  auto& chosen = options.doctor;
+  doctor->add_option("--as", chosen.as, "Whose rights the role needs [relay]")
+      ->type_name("relay|writer|reader")
+      ->check(one_of({"relay", "writer", "reader"}));
+  doctor->add_flag("--deep", chosen.deep, "Check whole tables, which may take minutes");
+  doctor->add_flag("--strict", chosen.strict, "A warning counts as an error, too");
+  add_format(*doctor, chosen.json);
+  add_database(*doctor, options.database);
+}
+
+void add_config(App& app, Options& options) {
+  auto* config = command(app, "config", "Look at the configuration; asks no database",
+                         "  postrider config check\n"
+                         "  postrider config show --format json\n");
+  config->require_subcommand(1);
+  auto* check = command(*config, "check", "Say everything that is wrong with it",
+                        "  postrider config check --config /etc/postrider/postrider.toml\n");
+  add_format(*check, options.config.json);
+  add_database(*check, options.database);
+  auto* show = command(*config, "show", "Show every value and where it comes from; no secret",
+                       "  postrider config show\n"
+                       "  POSTRIDER_RELAY_BATCH=50 postrider config show | grep batch\n");
+  add_format(*show, options.config.json);
+  add_database(*show, options.database);
+}
+
 void add_check(App& app, Options& options) {
   auto* check = command(app, "check", "Compare the status with thresholds, for monitoring",
                         "  postrider check\n"
@@ -334,7 +442,11 @@ std::unique_ptr<App> make_app(Options& options) {
   add_emit(*app, options);
   add_relay(*app, options);
   add_status(*app, options);
+  add_events(*app, options);
+  add_deliveries(*app, options);
   add_check(*app, options);
+  add_doctor(*app, options);
+  add_config(*app, options);
   add_dead(*app, options);
   add_route(*app, options);
   add_purge(*app, options);

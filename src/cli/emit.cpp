@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/event_record.hpp"
+#include "cli/given.hpp"
 #include "cli/session.hpp"
 #include "cli/table.hpp"
 #include "config/duration.hpp"
@@ -42,14 +43,6 @@ Result<std::string> payload_of(const std::string& given) {
                  given.substr(1) + " cannot be read. Check its path and rights.", "emit", ""};
   }
   return content;
-}
-
-Result<Aggregate> aggregate_of(const std::string& given) {
-  const auto slash = given.find('/');
-  if (slash == std::string::npos) {
-    return wrong("--aggregate has no slash. Write TYPE/ID, such as order/1.");
-  }
-  return Aggregate{given.substr(0, slash), given.substr(slash + 1)};
 }
 
 Result<IdempotencyKey> key_of(const std::string& given) {

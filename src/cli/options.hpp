@@ -59,6 +59,45 @@ struct StatusOptions {
   bool json = false;
 };
 
+/// `events` and `events show`.
+struct EventsOptions {
+  std::string id;
+  std::string type;
+  std::string aggregate;
+  std::string state;
+  std::string since;
+  std::string until;
+  std::optional<std::int64_t> after;
+  std::int64_t limit = 100;
+  bool payload = false;
+  bool json = false;
+};
+
+/// `deliveries` and `deliveries show`.
+struct DeliveriesOptions {
+  std::string id;
+  std::string route;
+  std::string status;
+  std::string event;
+  std::string aggregate;
+  bool due = false;
+  bool history = false;
+  std::string after;
+  std::int64_t limit = 100;
+  bool json = false;
+};
+
+struct DoctorOptions {
+  std::string as = "relay";
+  bool deep = false;
+  bool strict = false;
+  bool json = false;
+};
+
+struct ConfigOptions {
+  bool json = false;
+};
+
 struct CheckOptions {
   std::string max_unrouted_age = "5m";
   std::string max_due_age = "15m";
@@ -114,7 +153,11 @@ struct Options {
   RelayCommandOptions relay;
   EmitOptions emit;
   StatusOptions status;
+  EventsOptions events;
+  DeliveriesOptions deliveries;
   CheckOptions check;
+  DoctorOptions doctor;
+  ConfigOptions config;
   DeadOptions dead;
   RouteOptions route;
   PurgeOptions purge;

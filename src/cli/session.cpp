@@ -38,29 +38,32 @@ std::optional<std::string> environment(std::string_view name) {
   return value;
 }
 
-std::optional<ExitCode> Session::open(Needs needs, Console& console,
+std::optional<ExitCode> Session::load(Needs needs, Console& console,
                                       std::vector<config::Override> overrides) {
   add_override(overrides, "store", options_->store);
   add_override(overrides, "schema", options_->schema);
   add_override(overrides, "prefix", options_->prefix);
-  const auto path = config_path(options_->config);
-  auto loaded =
-      config::load({path, environment, std::move(overrides), needs == Needs::store_and_routes});
-  for (const auto& problem : loaded.problems)
+  path_ = config_path(options_->config);
+  loaded_ =
+      config::load({path_, environment, std::move(overrides), needs == Needs::store_and_routes});
+  for (const auto& problem : loaded_.problems)
     console.complain(problem.origin, problem.message);
-  if (!loaded.problems.empty())
-    return only_flags(loaded.problems) ? ExitCode::usage : ExitCode::config;
-  settings_ = std::move(loaded.settings);
+  if (loaded_.problems.empty()) return std::nullopt;
+  return only_flags(loaded_.problems) ? ExitCode::usage : ExitCode::config;
+}
 
-  if (settings_.store.empty()) {
-    console.complain("configuration",
-                     path
-                         ? *path + " names no store. Add a line `store = \"URL\"`, or give --store."
-                         : "there is no postrider.toml here and no store is named. Run `postrider "
-                           "init`, or give --config or --store.");
+std::optional<ExitCode> Session::open(Needs needs, Console& console,
+                                      std::vector<config::Override> overrides) {
+  if (const auto failed = load(needs, console, std::move(overrides))) return failed;
+  if (settings().store.empty()) {
+    console.complain(
+        "configuration",
+        path_ ? *path_ + " names no store. Add a line `store = \"URL\"`, or give --store."
+              : "there is no postrider.toml here and no store is named. Run `postrider "
+                "init`, or give --config or --store.");
     return ExitCode::config;
   }
-  auto backend = registry::open_backend(settings_.store, settings_.names);
+  auto backend = registry::open_backend(settings().store, settings().names);
   if (!backend) return console.fail("store", backend.error());
   backend_ = std::move(backend).value();
   return std::nullopt;

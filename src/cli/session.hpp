@@ -18,19 +18,29 @@ class Session {
  public:
   explicit Session(const DatabaseOptions& options) : options_(&options) {}
 
+  /// Loads the settings and says everything that is wrong with them.
+  [[nodiscard]] std::optional<ExitCode> load(Needs needs, Console& console,
+                                             std::vector<config::Override> overrides = {});
   /// Loads the settings and finds the store. On failure everything that is wrong has been said and
   /// the exit code is returned.
   [[nodiscard]] std::optional<ExitCode> open(Needs needs, Console& console,
                                              std::vector<config::Override> overrides = {});
 
-  [[nodiscard]] const config::Settings& settings() const { return settings_; }
+  [[nodiscard]] const config::Settings& settings() const { return loaded_.settings; }
+  /// The settings with where each comes from.
+  [[nodiscard]] const config::Loaded& loaded() const { return loaded_; }
+  /// Of the configuration file; nothing when there is none.
+  [[nodiscard]] const std::optional<std::string>& path() const { return path_; }
   [[nodiscard]] const registry::Backend& backend() const { return *backend_; }
   /// Patience of one call of the store.
-  [[nodiscard]] Deadline deadline() const { return Deadline::after(settings_.relay.store_timeout); }
+  [[nodiscard]] Deadline deadline() const {
+    return Deadline::after(settings().relay.store_timeout);
+  }
 
  private:
   const DatabaseOptions* options_;
-  config::Settings settings_;
+  std::optional<std::string> path_;
+  config::Loaded loaded_;
   std::optional<registry::Backend> backend_;
 };
 

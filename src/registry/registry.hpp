@@ -23,7 +23,7 @@
 
 namespace postrider::registry {
 
-/// One database, from four sides. Each call makes a new object with a connection of its own.
+/// One database, from five sides. Each call makes a new object with a connection of its own.
 struct Backend {
   std::string shown_url;  ///< without secrets: for messages
   std::function<std::unique_ptr<Store>()> store;
