@@ -65,8 +65,8 @@ class PostgresDoctor : public ::testing::Test {
   void TearDown() override {
     if (!session_) return;
     // What a test that failed has left would keep the database.
-    for (const auto& gid : session_->rows(
-             "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")) {
+    for (const auto& gid :
+         session_->rows("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")) {
       session_->run("ROLLBACK PREPARED '" + gid + "'");
     }
     for (const auto& role : roles_)
