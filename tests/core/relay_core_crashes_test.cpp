@@ -50,7 +50,7 @@ TEST(RelayCoreCrashes, After_one_crash_a_part_that_is_settled_is_no_progress) {
   script.read({1, 2});
   const auto submit = script.take<action::Submit>();
   script.give(input::Outcomes{{{submit.messages[0].attempt, Outcome::confirmed()}}});
-  script.clock_.advance(milliseconds(10));
+  script.clock_.advance(milliseconds(25));
   script.give(input::Tick{});
   EXPECT_THAT(script.take<action::Settle>().request.suspicions, IsEmpty());
 }

@@ -250,7 +250,7 @@ TEST(RelayCore, A_slow_route_delays_the_mark_of_the_others_for_settle_patience_o
     (void)script.take<action::Lease>();
     script.give(script.leased());
   }
-  script.clock_.advance(milliseconds(10));
+  script.clock_.advance(milliseconds(25));
   script.give(input::Tick{});
   const auto settle = script.take<action::Settle>();
   EXPECT_EQ(settle.request.routed.size(), 1U);
