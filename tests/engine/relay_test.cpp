@@ -88,6 +88,10 @@ class FullStore final : public Store {
   Result<std::vector<EventId>> add(std::span<const NewEvent> events, Deadline deadline) override {
     return store_->add(events, deadline);
   }
+  Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
+                           Deadline deadline) override {
+    return store_->add_once(event, key, deadline);
+  }
   Result<LeaseGrant> lease(const LeaseRequest& request, Deadline deadline) override {
     return store_->lease(request, deadline);
   }
