@@ -344,7 +344,11 @@ std::string environment_name(const Key& key) {
 }
 
 std::string value_text(const Key& key, const Checked& value) {
-  if (key.type == KeyType::duration) return shown(milliseconds(std::get<std::int64_t>(value)));
+  const auto* const count = std::get_if<std::int64_t>(&value);
+  if (key.type == KeyType::retention && *count == 0) return quoted("off");
+  if (key.type == KeyType::duration || key.type == KeyType::retention) {
+    return shown(milliseconds(*count));
+  }
   return std::visit(
       [](const auto& held) {
         if constexpr (std::is_same_v<decltype(held), const std::int64_t&>) {

@@ -385,7 +385,8 @@ TEST_F(ConfigTest, what_was_set_is_kept_as_written_with_the_highest_that_set_it)
   variables_["PW"] = "secret";
   const auto loaded = load_text(
       "store = \"postgresql://a:${PW}@h/d\"\n[relay]\nsleep = 2\nbatch = 7\n[[routes]]\nname = "
-      "\"r\"\nto = \"stdout:\"\nretry_delays = [1, \"2m\"]\noutage_counts = true\n");
+      "\"r\"\nto = \"stdout:\"\nretry_delays = [1, \"2m\"]\noutage_counts = true\n[retention]\n"
+      "events = \"off\"\nkeys = \"48h\"\n");
   ASSERT_THAT(loaded.problems, IsEmpty());
   const auto value = [&](std::string_view section, std::string_view name, int route = -1) {
     const auto* set = find_value(loaded, *find_key(section, name), route);
@@ -399,6 +400,8 @@ TEST_F(ConfigTest, what_was_set_is_kept_as_written_with_the_highest_that_set_it)
   EXPECT_EQ(value("routes", "retry_delays", 0), "[\"1s\", \"2m\"] " + at(8));
   EXPECT_EQ(value("routes", "outage_counts", 0), "true " + at(9));
   EXPECT_EQ(value("routes", "window", 0), "-");
+  EXPECT_EQ(value("retention", "events"), "\"off\" " + at(11));
+  EXPECT_EQ(value("retention", "keys"), "\"2d\" " + at(12));
 }
 
 TEST_F(ConfigTest, a_bad_value_is_reported_with_its_own_origin) {
