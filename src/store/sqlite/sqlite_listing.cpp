@@ -4,7 +4,6 @@
 
 #include "base/timestamp_text.hpp"
 #include "store/common/listing_span.hpp"
-#include "store/common/timestamp_parse.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
 
