@@ -18,7 +18,7 @@ class RunMarks final : public ::testing::EmptyTestEventListener {
  public:
   void OnTestProgramStart(const ::testing::UnitTest& /*program*/) override {
     const char* const run = std::getenv(run_variable);  // NOLINT(concurrency-mt-unsafe)
-    if (run == nullptr) return;
+    if (run == nullptr || *run == '\0') return;
     folder_ = std::string(run) + "/" + std::to_string(::getpid());
     ::mkdir(folder_.c_str(), 0711);
     ::chmod(folder_.c_str(), 0711);  // Servers under another user have their folders in it.
