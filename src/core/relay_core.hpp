@@ -240,7 +240,9 @@ class RelayCore {
   void store_all_instead();
   [[nodiscard]] std::optional<ItemId> next_alone();
   [[nodiscard]] bool may_go_alone(ItemId id) const;
+  [[nodiscard]] bool may_probe_alone(const RouteState& state) const;
   [[nodiscard]] bool anything_in_flight() const;
+  [[nodiscard]] bool is_reading() const;
   [[nodiscard]] bool is_looking() const;
   void follow_round();
   void quarantine(ItemId id);

@@ -85,16 +85,25 @@ bool RelayCore::may_go_alone(ItemId id) const {
   return state.queue.is_ready(id) && may_send(state);
 }
 
+// The probe of a paused route has to wait until its event is named; until then nothing of the route
+// is parked, or there would be none.
+bool RelayCore::may_probe_alone(const RouteState& state) const {
+  return crash_watch_.alone() && may_submit() && may_send(state);
+}
+
 bool RelayCore::anything_in_flight() const {
   return !attempts_.empty() || !orphans_.empty();
+}
+
+bool RelayCore::is_reading() const {
+  return arrived_ || call_ == StoreCall::held || call_ == StoreCall::due ||
+         call_ == StoreCall::claim;
 }
 
 // All of it has to be in memory before the first probe is stored: the probe that the last owner
 // left is to be found, and what is stored next takes its place.
 bool RelayCore::is_looking() const {
-  const bool asked =
-      call_ == StoreCall::held || call_ == StoreCall::due || call_ == StoreCall::claim;
-  return asked || held_is_wanted() || due_is_wanted() || claim_is_wanted();
+  return is_reading() || held_is_wanted() || due_is_wanted() || claim_is_wanted();
 }
 
 // ---- the end of suspicion
@@ -103,7 +112,9 @@ bool RelayCore::is_looking() const {
 void RelayCore::follow_round() {
   if (crash_watch_.calm() || stopping_ || error_) return;
   if (!round_until_) {
-    if (wants_.due || wants_.claim || is_looking()) return;
+    // At full speed reading never ends while there is a backlog; one look is the round then.
+    const bool looking = crash_watch_.alone() ? is_looking() : is_reading() || held_is_wanted();
+    if (wants_.due || wants_.claim || looking) return;
     round_until_ = last_item_;
     round_open_ = items_.size();
   }

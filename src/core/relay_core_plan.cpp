@@ -162,6 +162,7 @@ Message RelayCore::new_message(ItemId id) {
 void RelayCore::park_paused_routes() {
   for (auto& state : routes_) {
     if (!state.circuit.paused() || !another_route_is_healthy(state)) continue;
+    if (may_probe_alone(state)) continue;
     while (state.queue.has_ready())
       park(state.queue.take_ready());
   }

@@ -55,6 +55,26 @@ TEST(RelayCoreCrashes, After_one_crash_a_part_that_is_settled_is_no_progress) {
   EXPECT_THAT(script.take<action::Settle>().request.suspicions, IsEmpty());
 }
 
+TEST(RelayCoreCrashes, After_one_crash_the_first_look_is_the_round_however_long_the_backlog) {
+  Script script;
+  script.begin(true, {1});
+  (void)script.take<action::TakeDue>();
+  script.give(input::TookDue{});
+  (void)script.take<action::Claim>();
+  auto first = Script::claimed({1});
+  first.batch.more = true;
+  script.give(std::move(first));
+  const auto submit = script.take<action::Submit>();
+  (void)script.take<action::Claim>();
+  script.give(Script::confirmed(submit));
+  auto second = Script::claimed({2});
+  second.batch.more = true;
+  script.give(std::move(second));
+  const auto settle = script.take<action::Settle>();
+  EXPECT_THAT(routed_by(settle), ::testing::ElementsAre(1));
+  EXPECT_EQ(stored_by(settle), Suspicion{});
+}
+
 TEST(RelayCoreCrashes, After_two_crashes_each_event_is_named_before_it_is_sent_alone) {
   Script script;
   script.begin(false, {2});

@@ -71,6 +71,30 @@ TEST(RelaySimulation, A_single_route_keeps_order_and_loses_nothing) {
   expect_sound_for_all_seeds(options);
 }
 
+TEST(RelaySimulation, G10_poison_is_quarantined_within_three_crashes_and_everything_else_arrives) {
+  WorldOptions options;
+  options.faults = false;
+  options.poison = true;
+  for (const bool continuous : {true, false}) {
+    for (const std::size_t relays : {1, 3}) {
+      for (const auto on_failed : {OnFailed::halt, OnFailed::skip}) {
+        options.continuous = continuous;
+        options.relays = relays;
+        options.on_failed = on_failed;
+        expect_sound_for_all_seeds(options, seeds / 8);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(RelaySimulation, G10_poison_amid_other_faults_is_quarantined_and_order_holds) {
+  WorldOptions options;
+  options.relays = 3;
+  options.poison = true;
+  expect_sound_for_all_seeds(options);
+}
+
 TEST(RelaySimulation, The_same_seed_plays_the_same_history) {
   WorldOptions options;
   options.seed = 42;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr milliseconds patience{1000};
 constexpr std::size_t most_healed_steps = 20'000;
+constexpr std::int64_t poisonous_seq = 10;
+constexpr int most_deaths_alone = 3;
 
 RelayOptions relay_options() {
   RelayOptions options;
@@ -97,8 +99,9 @@ void RelayWorld::record(std::string line) {
 }
 
 std::vector<std::string> RelayWorld::play() {
+  hostile_ = options_.faults;
   for (std::size_t step = 0; step < options_.steps; ++step)
-    hostile_step();
+    options_.faults ? hostile_step() : peaceful_step();
   hostile_ = false;
   std::fill(down_.begin(), down_.end(), false);
   record("healed");
@@ -107,6 +110,7 @@ std::vector<std::string> RelayWorld::play() {
     healed_step();
   check_order();
   check_all_arrived();
+  check_quarantine();
   return violations_;
 }
 
@@ -153,6 +157,14 @@ void RelayWorld::healed_step() {
   let_relay_act(relays_[below(relays_.size())]);
 }
 
+void RelayWorld::peaceful_step() {
+  if (chance(12)) {
+    write_events();
+  } else {
+    healed_step();
+  }
+}
+
 void RelayWorld::write_events() {
   std::vector<NewEvent> events(1 + below(4));
   for (auto& event : events) {
@@ -160,6 +172,7 @@ void RelayWorld::write_events() {
     if (chance(90))
       event.aggregate = Aggregate{"thing", std::to_string(below(options_.aggregates))};
     aggregate_of_[++last_seq_] = event.aggregate ? event.aggregate->id : "";
+    if (options_.poison && last_seq_ == poisonous_seq) poison_ = last_seq_;
   }
   const auto ids = writer_->add(events, Deadline::after(patience));
   if (!ids) violations_.push_back("add failed: " + describe(ids.error()));
@@ -183,8 +196,9 @@ void RelayWorld::let_relay_act(RelayProcess& relay) {
 }
 
 void RelayWorld::take_step(RelayProcess& relay, core::Input input) {
-  for (auto& action : relay.core->step(std::move(input), clock_.steady()))
-    execute(relay, action);
+  for (auto& action : relay.core->step(std::move(input), clock_.steady())) {
+    if (!execute(relay, action)) return;
+  }
 }
 
 // The store does its work at once, atomically; the answer may be on its way for long.
@@ -207,7 +221,7 @@ void RelayWorld::call_store(RelayProcess& relay, std::string_view what, Call&& c
   relay.inputs.emplace_back(Answer{std::move(result).value()});
 }
 
-void RelayWorld::execute(RelayProcess& relay, core::Action& action) {
+bool RelayWorld::execute(RelayProcess& relay, core::Action& action) {
   using namespace core;
   const auto now = clock_.database_override();
   auto& store = *relay.store;
@@ -247,15 +261,37 @@ void RelayWorld::execute(RelayProcess& relay, core::Action& action) {
         relay, "settle", [&] { return store.settle(settle->request, Deadline::after(patience)); });
   } else if (auto* purge_slice = std::get_if<action::Purge>(&action)) {
     purge(relay, std::move(purge_slice->request));
-  } else if (auto* submit = std::get_if<action::Submit>(&action)) {
-    for (auto& message : submit->messages) {
-      record(relay.name + ": sends " + std::to_string(message.event->seq.value()) + " on " +
-             routes_[submit->route].name);
-      relay.in_flight.push_back({submit->route, std::move(message)});
-    }
+  } else if (auto* submitted = std::get_if<action::Submit>(&action)) {
+    return submit(relay, *submitted);
   } else if (std::get_if<action::Done>(&action) != nullptr) {
     relay.idle = true;
   }
+  return true;
+}
+
+bool RelayWorld::submit(RelayProcess& relay, core::action::Submit& submit) {
+  for (auto& message : submit.messages) {
+    const auto seq = message.event->seq.value();
+    record(relay.name + ": sends " + std::to_string(seq) + " on " + routes_[submit.route].name);
+    if (seq == poison_) {
+      die_of_poison(relay);
+      return false;
+    }
+    relay.in_flight.push_back({submit.route, std::move(message)});
+  }
+  return true;
+}
+
+// Whether crashes are suspected is read from the rows, as the next owner will.
+void RelayWorld::die_of_poison(RelayProcess& relay) {
+  const auto status = operations_->status(clock_.wall(), Deadline::after(patience));
+  int crashes = 0;
+  for (const auto& partition : status->partitions)
+    crashes = std::max(crashes, partition.suspicion.crashes);
+  ++deaths_;
+  if (crashes >= core::CrashWatch::alone_from) ++deaths_alone_;
+  record("poison, after " + std::to_string(crashes) + " crashes");
+  crash(relay);
 }
 
 void RelayWorld::purge(RelayProcess& relay, PurgeRequest request) {
@@ -345,6 +381,7 @@ bool RelayWorld::settled_down() const {
   if (!late_copies_.empty()) return false;
   const auto dead = operations_->dead_letters({}, Deadline::after(patience));
   std::set<std::pair<std::string, std::int64_t>> failed;
+  if (options_.poison && last_seq_ >= poisonous_seq && dead->empty()) return false;
   for (const auto& letter : *dead) {
     failed.emplace(letter.delivery.route, letter.delivery.event_seq.value());
   }
@@ -390,6 +427,22 @@ void RelayWorld::check_all_arrived() {
            std::to_string(relay.in_flight.size()) + " messages in flight, " +
            std::to_string(relay.core->in_flight()) + " as it knows, " +
            std::to_string(relay.core->leases().size()) + " leases");
+  }
+}
+
+// G10: the event that kills relays is found, and where nothing else fails, only that one.
+void RelayWorld::check_quarantine() {
+  if (deaths_alone_ > most_deaths_alone) {
+    violations_.push_back("quarantine: poison killed " + std::to_string(deaths_alone_) +
+                          " relays that sent one event at a time");
+  }
+  if (options_.faults) return;
+  const auto dead = operations_->dead_letters({}, Deadline::after(patience));
+  for (const auto& letter : *dead) {
+    const auto seq = letter.delivery.event_seq.value();
+    if (seq == poison_ && letter.delivery.failure_code == "relay_crashed") continue;
+    violations_.push_back("quarantine: " + std::to_string(seq) + " is a dead letter, " +
+                          letter.delivery.failure_code);
   }
 }
 

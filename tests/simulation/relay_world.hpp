@@ -31,6 +31,8 @@ struct WorldOptions {
   std::size_t steps = 400;
   bool continuous = true;
   OnFailed on_failed = OnFailed::halt;
+  bool faults = true;   ///< false: nothing fails but what is asked for below
+  bool poison = false;  ///< one event kills whoever sends it
 };
 
 class RelayWorld {
@@ -74,11 +76,15 @@ class RelayWorld {
   void start(RelayProcess& relay);
   void hostile_step();
   void healed_step();
+  void peaceful_step();
   void write_events();
   void let_relay_act(RelayProcess& relay);
   void take_step(RelayProcess& relay, core::Input input);
-  void execute(RelayProcess& relay, core::Action& action);
   void purge(RelayProcess& relay, PurgeRequest request);
+  /// False when the relay died of it.
+  [[nodiscard]] bool execute(RelayProcess& relay, core::Action& action);
+  [[nodiscard]] bool submit(RelayProcess& relay, core::action::Submit& submit);
+  void die_of_poison(RelayProcess& relay);
   template <class Answer, class Call>
   void call_store(RelayProcess& relay, std::string_view what, Call&& call);
   void answer_one(RelayProcess& relay);
@@ -89,6 +95,7 @@ class RelayWorld {
   [[nodiscard]] bool settled_down() const;
   void check_order();
   void check_all_arrived();
+  void check_quarantine();
 
   const WorldOptions options_;
   testing::ManualClock clock_;
@@ -104,6 +111,9 @@ class RelayWorld {
   std::map<std::int64_t, std::string> aggregate_of_;  // by seq
   std::int64_t last_seq_ = 0;
   std::int64_t purged_ = 0;
+  std::int64_t poison_ = 0;                          // its seq
+  int deaths_ = 0;                                   // of poison
+  int deaths_alone_ = 0;                             // … while crashes were suspected
   std::vector<std::vector<std::int64_t>> accepted_;  // by route: seqs, repeats included
   std::vector<LateCopy> late_copies_;
   std::vector<std::string> history_;
