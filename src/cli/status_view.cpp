@@ -117,6 +117,22 @@ std::string relays_text(const Status& status) {
   return text;
 }
 
+// One line, whatever the number of partitions: a relay that dies leaves all it had.
+std::string suspicion_text(const Status& status) {
+  Suspicion worst;
+  for (const auto& partition : status.partitions) {
+    const auto& suspicion = partition.suspicion;
+    worst.crashes = std::max(worst.crashes, suspicion.crashes);
+    if (suspicion.probe_seq) worst.probe_seq = suspicion.probe_seq;
+  }
+  if (worst.crashes == 0) return "";
+  auto text = fmt::format("relay crashes in a row: {}", worst.crashes);
+  if (worst.probe_seq) {
+    text += fmt::format("; events are sent one at a time, event {} now", worst.probe_seq->value());
+  }
+  return text + "\n";
+}
+
 Json age_json(std::optional<milliseconds> age) {
   return age ? Json(age->count()) : Json(nullptr);
 }
@@ -148,7 +164,7 @@ DeliveryCounts total_of(const Status& status) {
 std::string status_text(const Status& status, const std::vector<std::string>& routes,
                         const Console& console) {
   auto text = events_text(status.events, console) + "\n" + routes_text(status, routes, console) +
-              "\n" + relays_text(status);
+              "\n" + relays_text(status) + suspicion_text(status);
   if (!status.paused_routes.empty()) {
     text += fmt::format("paused: {}. See `postrider route resume`.\n",
                         fmt::join(status.paused_routes, ", "));
@@ -172,6 +188,9 @@ std::string status_json(const Status& status, const std::vector<std::string>& ro
     each["partition"] = partition.partition.value();
     each["owner"] = partition.owner.empty() ? Json(nullptr) : Json(partition.owner);
     each["remaining_ms"] = age_json(partition.remaining);
+    each["crashes"] = partition.suspicion.crashes;
+    const auto& probe_seq = partition.suspicion.probe_seq;
+    each["probe_seq"] = probe_seq ? Json(std::to_string(probe_seq->value())) : Json(nullptr);
     json["partitions"].push_back(std::move(each));
   }
   json["paused_routes"] = status.paused_routes;

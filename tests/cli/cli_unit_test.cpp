@@ -194,6 +194,7 @@ Status busy_status() {
                        {Partition(1), "north", seconds(3)},
                        {Partition(2), "south", seconds(5)},
                        {Partition(3), "", std::nullopt}};
+  status.partitions[2].suspicion = {2, Seq(41)};
   status.paused_routes = {"orders"};
   return status;
 }

@@ -151,9 +151,11 @@ std::string ScriptedAmqpServer::answer(const Frame& frame) {
       return answer_method(frame);
     case header_frame:
       body_left_ = number_at(frame.payload, 4, 8);
+      body_.clear();
       return body_left_ == 0 ? message_complete() : "";
     case body_frame:
       body_left_ -= frame.payload.size();
+      body_ += frame.payload;
       return body_left_ == 0 ? message_complete() : "";
     default:
       return "";

@@ -40,6 +40,8 @@ class ScriptedAmqpServer {
   [[nodiscard]] int connections() const { return connections_; }
   /// Complete messages of the present connection.
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
+  /// Of the message that the script is asked about; on its thread only.
+  [[nodiscard]] const std::string& body() const { return body_; }
   /// Sends bytes on the present connection.
   void send(const std::string& bytes);
 
@@ -66,6 +68,7 @@ class ScriptedAmqpServer {
   std::atomic<int> connections_{0};
   std::atomic<std::uint64_t> messages_{0};
   std::uint64_t body_left_ = 0;
+  std::string body_;
   std::atomic<bool> ending_{false};
   std::mutex sending_;
   std::thread thread_;
