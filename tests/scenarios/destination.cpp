@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "scenarios/world.hpp"
@@ -16,6 +17,15 @@ struct Destination::Faults {
   std::uint64_t attempts = 0;
   std::map<std::uint64_t, testing::Fault> by_attempt;
   std::map<std::string, testing::Fault> by_event;
+  std::map<std::string, std::function<void()>> deadly;
+
+  bool kills(const Message& message) {
+    const std::lock_guard lock(mutex);
+    const auto found = deadly.find(message.event->id.value().to_string());
+    if (found == deadly.end()) return false;
+    found->second();
+    return true;
+  }
 
   std::optional<testing::Fault> next(const Message& message) {
     const std::lock_guard lock(mutex);
@@ -45,6 +55,7 @@ class Destination::FaultyPublisher final : public Publisher {
     }
     std::vector<Message> forwarded;
     for (const auto& message : messages) {
+      if (faults_->kills(message)) throw std::runtime_error("the relay is dead");
       const auto fault = faults_->next(message);
       if (!fault || *fault == testing::Fault::lost_ack) forwarded.push_back(message);
       if (fault) own_.emplace(message.attempt, outcome_of_fault(*fault));
@@ -124,10 +135,16 @@ void Destination::fail_event(const std::string& event_id, testing::Fault fault) 
   faults_->by_event[event_id] = fault;
 }
 
+void Destination::make_deadly(const std::string& event_id, std::function<void()> die) {
+  const std::lock_guard lock(faults_->mutex);
+  faults_->deadly[event_id] = std::move(die);
+}
+
 void Destination::heal() {
   const std::lock_guard lock(faults_->mutex);
   faults_->by_attempt.clear();
   faults_->by_event.clear();
+  faults_->deadly.clear();
 }
 
 std::vector<std::string> Destination::received_ids() {

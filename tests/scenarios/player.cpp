@@ -124,6 +124,7 @@ void Player::run(const Command& command) {
   if (verb == "pass") return pass(words);
   if (verb == "advance") return advance(words);
   if (verb == "restart") return restart();
+  if (verb == "crash") return crash();
   if (verb == "dead") return operate_dead(words);
   if (verb == "pause" || verb == "resume") return operate_route(words);
   if (verb == "received") return expect_received(words);
@@ -207,6 +208,7 @@ void Player::add(const Words& words) {
 // fault 1 down 3 lost_ack       by number of the attempt
 // fault on warehouse: 1 refuse  at the destination of this route
 // fault event A reject          whenever this event is sent
+// fault event A kill            and whoever sends it dies
 // fault none
 void Player::set_faults(const Words& words) {
   std::size_t at = 1;
@@ -217,6 +219,10 @@ void Player::set_faults(const Words& words) {
   }
   auto& target = destination(name);
   if (words.at(at) == "none") return target.heal();
+  if (words.at(at) == "event" && words.at(at + 2) == "kill") {
+    return target.make_deadly(ids_.at(words.at(at + 1)).value().to_string(),
+                              [this] { *death_ = true; });
+  }
   if (words.at(at) == "event") {
     return target.fail_event(ids_.at(words.at(at + 1)).value().to_string(),
                              fault(words.at(at + 2)));
@@ -233,6 +239,7 @@ void Player::set_down(const Words& words, bool down) {
 // pass sends 2 3            what was confirmed, in that order
 // pass by r2 sends nothing  by another relay
 // pass sends a@mail b@stock with several routes; the order between routes does not count
+// pass dies                 of an event that kills
 void Player::pass(const Words& words) {
   std::size_t at = 1;
   std::string name = "r1";
@@ -240,7 +247,12 @@ void Player::pass(const Words& words) {
     name = words.at(at + 1);
     at += 2;
   }
-  const auto report = must(relay(name).run_once());
+  auto result = relay(name).run_once();
+  if (words.size() > at && words[at] == "dies") {
+    EXPECT_TRUE(*death_) << "nothing killed it";
+    return crash();
+  }
+  const auto report = must(std::move(result));
   if (words.size() <= at) return;
   ASSERT_EQ(words[at], "sends");
   auto expected = from(words, at + 1);
@@ -265,6 +277,12 @@ void Player::advance(const Words& words) {
 
 void Player::restart() {
   relays_.clear();
+}
+
+void Player::crash() {
+  *death_ = true;
+  relays_.clear();
+  death_ = std::make_shared<std::atomic<bool>>(false);
 }
 
 // dead retry A     dead discard A     dead is A B
@@ -380,8 +398,8 @@ Relay& Player::relay(const std::string& name) {
     }
     auto options = options_;
     options.name = name;
-    relay = std::make_unique<Relay>(harness_->open_store(), std::move(bindings), options, clock_,
-                                    *random_, *observer_);
+    relay = std::make_unique<Relay>(make_mortal_store(harness_->open_store(), death_),
+                                    std::move(bindings), options, clock_, *random_, *observer_);
   }
   return *relay;
 }

@@ -11,6 +11,7 @@
 #include <postrider/operations.hpp>
 #include <postrider/relay.hpp>
 
+#include "scenarios/mortal_store.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/world.hpp"
 
@@ -36,6 +37,7 @@ class Player {
   void pass(const Words& words);
   void advance(const Words& words);
   void restart();
+  void crash();
   void operate_dead(const Words& words);
   void operate_route(const Words& words);
   // expecting
@@ -58,10 +60,11 @@ class Player {
   std::vector<Route> routes_;
   std::map<std::string, std::unique_ptr<Destination>> destinations_;
   std::map<std::string, std::unique_ptr<Relay>> relays_;
-  std::map<std::string, EventId> ids_;         // by label
-  std::map<std::string, std::string> labels_;  // by event id
-  std::vector<std::string> order_;             // labels in the order of writing
-  std::string at_;                             // file and line of the command, for failures
+  Death death_ = std::make_shared<std::atomic<bool>>(false);  // of the relays that are there now
+  std::map<std::string, EventId> ids_;                        // by label
+  std::map<std::string, std::string> labels_;                 // by event id
+  std::vector<std::string> order_;                            // labels in the order of writing
+  std::string at_;  // file and line of the command, for failures
 };
 
 }  // namespace postrider::scenarios

@@ -49,6 +49,8 @@ class Destination {
   void set_down(bool down);
   void fail_attempt(std::uint64_t attempt, testing::Fault fault);
   void fail_event(const std::string& event_id, testing::Fault fault);
+  /// Whoever sends this event calls `die` and does not come back.
+  void make_deadly(const std::string& event_id, std::function<void()> die);
   void heal();
   std::vector<std::string> received_ids();
 
