@@ -78,6 +78,7 @@ class Carrier {
   }
   void answer(core::action::TakeDue&) { give(core::input::TookDue{}); }
   void answer(core::action::TakeHeld&) { give(core::input::TookHeld{}); }
+  void answer(core::action::Purge&) { give(core::input::Purged{}); }
   void answer(core::action::Settle&) { give(core::input::Settled{}); }
   void answer(core::action::Submit& submit) {
     core::input::Outcomes outcomes;

@@ -35,7 +35,10 @@ std::vector<PartitionSuspicion> CrashWatch::to_probe(const std::optional<Probe>&
   for (const auto& [partition, state] : partitions_) {
     auto wanted = state.stored;
     wanted.probe_seq.reset();
-    if (probe && probe->partition == partition) wanted.probe_seq = probe->seq;
+    if (probe && probe->partition == partition) {
+      wanted.probe_seq = probe->seq;
+      if (wanted.probe_seq != state.stored.probe_seq) wanted.crashes = alone_from;
+    }
     if (wanted != state.stored) changes.push_back({partition, wanted});
   }
   return changes;

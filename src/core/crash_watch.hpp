@@ -4,15 +4,16 @@
 ///
 /// Counted on the row of each partition are takeovers from owners that had released nothing:
 ///
-///              takeover                 takeover                       takeover, and a probe
-///   calm (0) ───────────▶ watched (1) ───────────▶ alone (2 and more) ──────────────────────┐
-///      ▲                       │                       │      ▲                             │
-///      └── a round is settled ─┴───────────────────────┘      └── the probe is a dead letter ◀┘
-///          whole, or a release                                    before anything is sent
+///              takeover               takeover                 two takeovers with one probe
+///   calm (0) ───────────▶ watched (1) ─────────▶ alone (2 and more) ───────────────────┐
+///      ▲                       │                     │      ▲                          │
+///      └── a round is settled ─┴─────────────────────┘      └── the probe is a dead ◀──┘
+///          whole, or a release                                  letter, unsent
 ///
 ///   calm, watched: full speed.
-///   alone:         one delivery at a time; its event is the *probe*, named on the row before it is
-///                  sent and until its outcome is settled.
+///   alone:         one delivery at a time, the oldest first; its event is the *probe*, named on the
+///                  row before it is sent and until its outcome is settled. Naming another one takes
+///                  the count back to 2: whoever got past a probe has shown that it kills nobody.
 ///
 /// A *round* is what could be read when the partition was taken over: all that the dead owner can
 /// have been sending.
@@ -30,8 +31,9 @@ class CrashWatch {
  public:
   /// From so many crashes on, events are sent one at a time.
   static constexpr int alone_from = 2;
-  /// From so many on, the probe that a dead owner left is to blame.
-  static constexpr int blamed_from = 3;
+  /// From so many on, the probe that a dead owner left is to blame: two have died of it, alone. One
+  /// may have been killed by somebody else, while this event happened to be on its way.
+  static constexpr int blamed_from = alone_from + 2;
 
   struct Probe {
     Partition partition;
@@ -49,7 +51,7 @@ class CrashWatch {
   [[nodiscard]] bool calm() const { return crashes() == 0; }
   [[nodiscard]] bool alone() const { return crashes() >= alone_from; }
 
-  /// Tells whether the last owner died with this event as its probe, once too often.
+  /// Tells whether the last two owners died with this event as their probe.
   [[nodiscard]] bool blames(Partition partition, Seq seq) const;
 
   /// What has to be stored before `probe`, or nothing, is being sent; empty when it is stored.

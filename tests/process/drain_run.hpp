@@ -60,9 +60,8 @@ void expect_ordered(const std::vector<Arrived>& arrived);
 /// Expects besides that nothing is lost.
 void expect_sound(const DrainRun& run, const std::vector<Arrived>& arrived);
 
-/// Starts `postrider relay --loop` in `shop` for each portion, kills it in the midst, and lets
-/// another one carry the rest. Expects what arrived to be sound, and no dead letter. Each of the
-/// others ends in good order, so no event is suspected of the kills.
+/// Starts `postrider relay --loop` in `shop` for each portion and kills it in the midst; then
+/// drains, and expects what arrived to be sound, and that no event was blamed for the kills.
 void expect_survival(Workshop& shop, const DrainRun& run);
 
 /// [relay] of postrider.toml with small batches and short leases, so that strikes meet work.

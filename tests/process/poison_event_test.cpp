@@ -128,7 +128,7 @@ void expect_all_but_the_poison_in_order(const std::vector<std::string>& bodies) 
   EXPECT_FALSE(seen.contains(poison));
 }
 
-TEST(PoisonEvent, F165_and_G10_it_is_a_dead_letter_after_three_crashes_and_the_other_99_arrive) {
+TEST(PoisonEvent, F165_and_G10_it_is_a_dead_letter_after_four_crashes_and_the_other_99_arrive) {
   DeadlyBroker broker([](const std::string& body) { return body == std::to_string(poison); });
   Workshop shop;
   prepare(shop, broker, "on_failed = \"skip\"\n");
@@ -144,8 +144,9 @@ TEST(PoisonEvent, F165_and_G10_it_is_a_dead_letter_after_three_crashes_and_the_o
   }
 
   EXPECT_EQ(last.code, 0) << last.err;
-  EXPECT_EQ(at_death, (std::vector<Suspicion>{{0}, {1}, {2, Seq(poison + 1)}}))
-      << "twice at full speed, once alone and named";
+  const Seq probe(poison + 1);
+  EXPECT_EQ(at_death, (std::vector<Suspicion>{{0}, {1}, {2, probe}, {3, probe}}))
+      << "twice at full speed, twice alone and named";
   expect_all_but_the_poison_in_order(broker.confirmed());
   EXPECT_EQ(suspicion_of(shop), Suspicion{0});
   EXPECT_THAT(last.err, HasSubstr("crashes_suspected"));

@@ -13,6 +13,7 @@ class MemoryStoreHarness final : public testing::StoreHarness {
   std::unique_ptr<Operations> open_operations() override {
     return testing::make_memory_operations(database_);
   }
+  std::unique_ptr<Purger> open_purger() override { return testing::make_memory_purger(database_); }
   std::unique_ptr<Migrator> open_migrator() override { return nullptr; }
 
  private:

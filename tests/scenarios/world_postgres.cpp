@@ -11,6 +11,9 @@ class PostgresHarness final : public testing::StoreHarness {
   std::unique_ptr<Operations> open_operations() override {
     return make_postgres_operations(database_.options());
   }
+  std::unique_ptr<Purger> open_purger() override {
+    return make_postgres_purger(database_.options());
+  }
   std::unique_ptr<Migrator> open_migrator() override { return nullptr; }
 
  private:

@@ -71,7 +71,7 @@ TEST(RelaySimulation, A_single_route_keeps_order_and_loses_nothing) {
   expect_sound_for_all_seeds(options);
 }
 
-TEST(RelaySimulation, G10_poison_is_quarantined_within_three_crashes_and_everything_else_arrives) {
+TEST(RelaySimulation, G10_poison_is_quarantined_within_four_crashes_and_everything_else_arrives) {
   WorldOptions options;
   options.faults = false;
   options.poison = true;

@@ -10,7 +10,7 @@ namespace {
 constexpr milliseconds patience{1000};
 constexpr std::size_t most_healed_steps = 20'000;
 constexpr std::int64_t poisonous_seq = 10;
-constexpr int most_deaths_alone = 3;
+constexpr int most_deaths_alone = 4;
 
 RelayOptions relay_options() {
   RelayOptions options;
