@@ -167,7 +167,7 @@ std::vector<Key> relay_keys() {
           MEMBER(settings->relay.batch_bytes)),
       key(relay("sleep", "Pause of an idle loop."), K::duration, 1, hour,
           MEMBER(settings->relay.sleep)),
-      key(relay("lease_time", "How long a dead relay's partitions stay its own."), K::duration,
+      key(relay("lease_time", "How long a relay that says nothing keeps its partitions."), K::duration,
           200 * ms, 10 * minute, MEMBER(settings->relay.lease_time)),
       key(relay("lease_renewal", "How often leases are renewed; at most a third of lease_time."),
           K::duration, 50 * ms, 200 * second, MEMBER(settings->relay.lease_renewal)),

@@ -194,16 +194,6 @@ TEST(SqliteDoctor, F61_network_and_fuse_file_systems_are_told) {
               ElementsAre(finding("file_system_volatile", FindingSeverity::note)));
 }
 
-TEST(SqliteDoctor, What_an_integrity_check_says_is_told_when_it_looks_deep) {
-  SqliteDatabase database;
-  RawConnection raw(database.path());
-  raw.must("PRAGMA ignore_check_constraints = ON");
-  raw.must("INSERT INTO outbox_events (type) VALUES ('')");
-  EXPECT_THAT(examine(database).findings, IsEmpty());
-  EXPECT_THAT(examine(database, deep()).findings,
-              ElementsAre(finding("file_damaged", FindingSeverity::error)));
-}
-
 TEST(SqliteDoctor, A_damaged_page_is_told_when_it_looks_deep) {
   SqliteDatabase database;
   {

@@ -73,6 +73,7 @@ TEST(RelayDestination,
   ASSERT_TRUE(comes_true([&] { return run.progress() >= 50; }));
   line.session().delete_queue(line.name());
   EXPECT_TRUE(tells(*relay, "route_paused")) << relay->err();
+  EXPECT_TRUE(tells(*relay, "delivery_failed")) << relay->err();
   EXPECT_THAT(relay->err(), HasSubstr("unroutable"));
 
   line.declare_queue();

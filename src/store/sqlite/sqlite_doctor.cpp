@@ -205,6 +205,7 @@ class SqliteDoctor final : public Doctor {
     return rows.result();
   }
 
+  // Pages and indexes; SQLite leaves CHECK constraints out on a connection that only reads.
   Result<void> check_integrity(Findings& findings) {
     auto rows = connection_.query(integrity_pragma);
     std::vector<std::string> damages;
