@@ -5,9 +5,7 @@
 namespace postrider::core {
 
 void CrashWatch::gain(Partition partition, const Suspicion& stored) {
-  State state{stored, std::nullopt};
-  if (stored.crashes >= blamed_from) state.blamed = stored.probe_seq;
-  partitions_[partition] = state;
+  partitions_[partition] = {stored, stored.probe_seq};
 }
 
 void CrashWatch::refresh(Partition partition, const Suspicion& stored) {
@@ -25,9 +23,13 @@ int CrashWatch::crashes() const {
   return most;
 }
 
-bool CrashWatch::blames(Partition partition, Seq seq) const {
+bool CrashWatch::suspects(Partition partition, Seq seq) const {
   const auto found = partitions_.find(partition);
-  return found != partitions_.end() && found->second.blamed == seq;
+  return found != partitions_.end() && found->second.left == seq;
+}
+
+bool CrashWatch::blames(Partition partition, Seq seq) const {
+  return suspects(partition, seq) && partitions_.at(partition).stored.crashes >= blamed_from;
 }
 
 std::vector<PartitionSuspicion> CrashWatch::to_probe(const std::optional<Probe>& probe) const {

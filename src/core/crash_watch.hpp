@@ -11,8 +11,9 @@
 ///          whole, or a release                                  letter, unsent
 ///
 ///   calm, watched: full speed.
-///   alone:         one delivery at a time, the oldest first; its event is the *probe*, named on
-///                  the row before it is sent and until its outcome is settled. Naming another one
+///   alone:         one delivery at a time, first what the dead owner had named, then the oldest; its
+///                  event is the *probe*, named on the row before it is sent and until its outcome is
+///                  settled. Naming another one
 ///                  takes the count back to 2: whoever got past a probe has shown that it kills
 ///                  nobody.
 ///
@@ -52,7 +53,10 @@ class CrashWatch {
   [[nodiscard]] bool calm() const { return crashes() == 0; }
   [[nodiscard]] bool alone() const { return crashes() >= alone_from; }
 
-  /// Tells whether the last two owners died with this event as their probe.
+  /// Tells whether the last owner died with this event as its probe.
+  [[nodiscard]] bool suspects(Partition partition, Seq seq) const;
+
+  /// Tells whether the last two did.
   [[nodiscard]] bool blames(Partition partition, Seq seq) const;
 
   /// What has to be stored before `probe`, or nothing, is being sent; empty when it is stored.
@@ -64,7 +68,7 @@ class CrashWatch {
  private:
   struct State {
     Suspicion stored;
-    std::optional<Seq> blamed;  // until something else is stored
+    std::optional<Seq> left;  // the probe of a dead owner, until something else is stored
   };
 
   std::map<Partition, State> partitions_;  // all that are held

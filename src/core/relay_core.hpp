@@ -239,6 +239,7 @@ class RelayCore {
   void submit_alone();
   void store_all_instead();
   [[nodiscard]] std::optional<ItemId> next_alone();
+  [[nodiscard]] std::optional<ItemId> ready_suspect() const;
   [[nodiscard]] bool may_go_alone(ItemId id) const;
   [[nodiscard]] bool may_probe_alone(const RouteState& state) const;
   [[nodiscard]] bool anything_in_flight() const;

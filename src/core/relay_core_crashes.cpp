@@ -66,9 +66,11 @@ void RelayCore::store_all_instead() {
   }
 }
 
-// The oldest event of all routes that may send: what waits behind it on another route follows.
+// What a dead owner had named goes first, so that nothing comes between its two chances. Then the
+// oldest event of all routes that may send: what waits behind it on another route follows.
 std::optional<ItemId> RelayCore::next_alone() {
-  std::optional<ItemId> first;
+  std::optional<ItemId> first = ready_suspect();
+  if (first) return first;
   for (auto& state : routes_) {
     if (!state.queue.has_ready() || !may_send(state)) continue;
     turn_to_another_probe(state);
@@ -76,6 +78,17 @@ std::optional<ItemId> RelayCore::next_alone() {
     if (!first || items_.at(id).event->seq < items_.at(*first).event->seq) first = id;
   }
   return first;
+}
+
+std::optional<ItemId> RelayCore::ready_suspect() const {
+  for (const auto& state : routes_) {
+    if (!may_send(state)) continue;
+    for (const auto id : state.queue.ready()) {
+      const auto& item = items_.at(id);
+      if (crash_watch_.suspects(item.partition, item.event->seq)) return id;
+    }
+  }
+  return std::nullopt;
 }
 
 bool RelayCore::may_go_alone(ItemId id) const {

@@ -336,6 +336,7 @@ TEST_F(CliTest, R_220_sigterm_and_sigint_end_the_loop_cleanly) {
     EXPECT_EQ(result.code, 0);
     EXPECT_THAT(result.err, HasSubstr("\"kind\":\"relay_stopped\",\"clean\":\"yes\""));
   }
+  EXPECT_EQ(shop_.run({"relay"}).code, 0) << "the leases were given back";
   EXPECT_EQ(lines("events.jsonl").size(), 1U);
 }
 

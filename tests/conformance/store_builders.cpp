@@ -328,4 +328,18 @@ std::vector<DeliveryId> ids_of(const std::vector<DeadLetter>& letters) {
   return ids;
 }
 
+std::vector<EventId> ids_of(const EventPage& page) {
+  std::vector<EventId> ids;
+  for (const auto& event : page.events)
+    ids.push_back(event.id);
+  return ids;
+}
+
+std::vector<DeliveryId> ids_of(const DeliveryPage& page) {
+  std::vector<DeliveryId> ids;
+  for (const auto& listed : page.deliveries)
+    ids.push_back(listed.delivery.id);
+  return ids;
+}
+
 }  // namespace postrider::testing

@@ -117,5 +117,7 @@ ClaimedEvent store_routed(Store& store, Claimant& relay, NewEvent event);
 [[nodiscard]] std::vector<DeliveryId> ids_of(const DueBatch& batch);
 [[nodiscard]] std::vector<DeliveryId> ids_of(const HeldBatch& batch);
 [[nodiscard]] std::vector<DeliveryId> ids_of(const std::vector<DeadLetter>& letters);
+[[nodiscard]] std::vector<EventId> ids_of(const EventPage& page);
+[[nodiscard]] std::vector<DeliveryId> ids_of(const DeliveryPage& page);
 
 }  // namespace postrider::testing

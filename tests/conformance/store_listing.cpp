@@ -21,20 +21,6 @@ DeliveryPage deliveries_of(StoreHarness& harness, const DeliveryFilter& filter,
   return value_of(harness.open_operations()->deliveries(filter, now, soon()));
 }
 
-std::vector<EventId> ids_of(const EventPage& page) {
-  std::vector<EventId> ids;
-  for (const auto& event : page.events)
-    ids.push_back(event.id);
-  return ids;
-}
-
-std::vector<DeliveryId> ids_of(const DeliveryPage& page) {
-  std::vector<DeliveryId> ids;
-  for (const auto& listed : page.deliveries)
-    ids.push_back(listed.delivery.id);
-  return ids;
-}
-
 NewEvent typed(std::string type, std::string order) {
   auto event = order_event(std::move(order));
   event.type = std::move(type);

@@ -160,6 +160,9 @@ TEST(RelayStop, F13_a_relay_that_dies_right_after_its_start_uses_up_no_attempt) 
     const auto relay = line.line().start_relay();
     ASSERT_TRUE(tells(*relay, "lease_gained")) << relay->err();
     ASSERT_TRUE(tells(*relay, "route_paused")) << relay->err();
+    // A death while one event alone is on its way is held against that event, at its second time.
+    ASSERT_TRUE(comes_true(
+        [&] { return line.line().count("outbox_partitions WHERE probe_seq IS NOT NULL") == 0; }));
     relay->signal(SIGKILL);
     EXPECT_EQ(relay->finish().code, 128 + SIGKILL);
   }
