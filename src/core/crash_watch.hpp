@@ -11,11 +11,10 @@
 ///          whole, or a release                                  letter, unsent
 ///
 ///   calm, watched: full speed.
-///   alone:         one delivery at a time, first what the dead owner had named, then the oldest; its
-///                  event is the *probe*, named on the row before it is sent and until its outcome is
-///                  settled. Naming another one
-///                  takes the count back to 2: whoever got past a probe has shown that it kills
-///                  nobody.
+///   alone:         one delivery at a time, first what the dead owner had named, then the oldest;
+///                  its event is the *probe*, named on the row before it is sent and until its
+///                  outcome is settled. Naming another one takes the count back to 2: whoever got
+///                  past a probe has shown that it kills nobody.
 ///
 /// A *round* is what could be read when the partition was taken over: all that the dead owner can
 /// have been sending.
