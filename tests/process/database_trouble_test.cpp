@@ -94,7 +94,8 @@ TEST(DatabaseTrouble, F34_a_relay_that_finds_no_room_for_results_sends_little_ag
   cramped.disk().clear();
   EXPECT_TRUE(all_arrive(run)) << relay->err();
   EXPECT_TRUE(comes_true([&] { return line.unrouted() == 0; }));
-  EXPECT_LT(repeats_among(line.arrived()), 2U * batch);
+  // What was read ahead when the disk was full, what was being settled, and one for each try.
+  EXPECT_LT(repeats_among(line.arrived()), 3U * batch);
   EXPECT_TRUE(tells(*relay, "store_recovered"));
   expect_clean_stop(*relay);
   expect_sound(run, line.arrived());
