@@ -2,9 +2,11 @@
 /// \file
 /// A destination for the conformance suite: a folder in which every message becomes a file.
 
+#include <cerrno>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -113,19 +115,23 @@ class SpoolPublisher final : public postrider::Publisher {
       record.put(name);
       record.put(value);
     }
-    auto count = next_number();
-    std::ofstream file(numbered_file(folder_, count), std::ios::binary);
-    file << record.bytes();
-    file.close();
-    if (!file) return Outcome::unknown("write_failed", "the file may be there in part");
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(open_next(), &std::fclose);
+    if (!file) return Outcome::refused("no_file", "no file can be made in the spool");
+    const auto& bytes = record.bytes();
+    const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+    if (!whole || std::fflush(file.get()) != 0) {
+      return Outcome::unknown("write_failed", "the file may be there in part");
+    }
     return Outcome::confirmed();
   }
 
-  /// The first that no file has: another publisher may have written before.
-  std::size_t next_number() {
-    while (std::filesystem::exists(numbered_file(folder_, next_)))
-      ++next_;
-    return next_++;
+  /// The first number that no file has. Another publisher may write into the same folder, so the
+  /// name is taken by making the file.
+  std::FILE* open_next() {
+    for (;;) {
+      auto* file = std::fopen(numbered_file(folder_, next_++).c_str(), "wbx");
+      if (file != nullptr || errno != EEXIST) return file;
+    }
   }
 
   std::filesystem::path folder_;
