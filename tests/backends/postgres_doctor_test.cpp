@@ -7,7 +7,7 @@
 
 #include "backends/postgres_database.hpp"
 #include "conformance/store_builders.hpp"
-#include "servers/child_process.hpp"
+#include "servers/pgbouncer.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -366,49 +366,13 @@ TEST_F(PostgresDoctor, R_224_a_role_that_may_only_select_sees_status_events_and_
   EXPECT_TRUE(value_of(operations->event(ids[0], true, soon())));
 }
 
-// A pooler in front of the test's server, in this mode.
-class Pgbouncer {
- public:
-  Pgbouncer(const Postgres& server, const std::string& mode)
-      : folder_("pgbouncer"), port_(free_port()) {
-    const std::string user = ::geteuid() == 0 ? "user = nobody\n" : "";
-    const auto settings = folder_.write(
-        "pgbouncer.ini",
-        "[databases]\n* = host=127.0.0.1 user=postgres port=" + std::to_string(server.port()) +
-            "\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = " + std::to_string(port_) +
-            "\nunix_socket_dir =\nauth_type = any\n" + user + "pool_mode = " + mode +
-            "\nignore_startup_parameters = extra_float_digits\n");
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
-    process_.emplace(std::vector<std::string>{find_program("pgbouncer"), settings},
-                     Environment{{"PATH", "/usr/bin:/bin"}}, folder_.file("log"));
-  }
-
-  [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] bool listens() const {
-    const int descriptor = connect_to_loopback(port_);
-    if (descriptor >= 0) ::close(descriptor);
-    return descriptor >= 0;
-  }
-
- private:
-  TemporaryFolder folder_;
-  int port_;
-  std::optional<ChildProcess> process_;
-};
-
 TEST_F(PostgresDoctor, F38_a_pooler_is_told_and_its_mode_is_found_out) {
   NEEDS_DATABASE();
-  if (find_program("pgbouncer").empty()) {
-    if (std::getenv("CI") != nullptr) FAIL() << "pgbouncer is not installed";
-    GTEST_SKIP() << "pgbouncer is not installed";
-  }
+  if (lacks(why_no_pgbouncer())) return;
   for (const auto& [mode, expected] :
        {std::pair("session", finding("pooler", Severity::note)),
         std::pair("transaction", finding("pooler_in_transaction_mode", Severity::error))}) {
     const Pgbouncer pooler(database_->server(), mode);
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!pooler.listens())
-      ASSERT_LT(std::chrono::steady_clock::now(), give_up) << "pgbouncer does not listen";
     const auto conninfo =
         "host=127.0.0.1 port=" + std::to_string(pooler.port()) +
         " user=postgres sslmode=disable gssencmode=disable dbname=" + database_->name();

@@ -1,66 +1,25 @@
 // A relay that reaches its database through pgbouncer.
-#include <unistd.h>
-
 #include <csignal>
-#include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "process/patience.hpp"
 #include "process/relay_line.hpp"
+#include "servers/pgbouncer.hpp"
 
 namespace postrider::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// pgbouncer in front of a server.
-class Pooler {
- public:
-  Pooler(const Postgres& server, const std::string& mode) {
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0777));
-    const auto settings =
-        folder_.write("pgbouncer.ini",
-                      "[databases]\n* = host=127.0.0.1 port=" + std::to_string(server.port()) +
-                          " user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = " +
-                          std::to_string(port_) + "\nunix_socket_dir =\nauth_type = any\n" +
-                          "pool_mode = " + mode + "\nlogfile = " + folder_.file("log") + "\n");
-    std::vector<std::string> command = {program(), settings};
-    if (::geteuid() == 0) {  // As whom it refuses to run.
-      command.insert(command.begin(), {find_program("setpriv"), "--reuid=postgres",
-                                       "--regid=postgres", "--clear-groups", "--"});
-    }
-    process_.emplace(command, Environment{{"PATH", "/usr/bin:/bin"}}, folder_.file("output"));
-    EXPECT_TRUE(comes_true([&] {
-      const int descriptor = connect_to_loopback(port_);
-      if (descriptor >= 0) ::close(descriptor);
-      return descriptor >= 0;
-    }));
-  }
-  [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] static std::string program() {
-    for (const std::string path : {"/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"}) {
-      if (std::filesystem::exists(path)) return path;
-    }
-    return {};
-  }
-
- private:
-  const int port_ = free_port();
-  TemporaryFolder folder_{"pooler"};
-  std::optional<ChildProcess> process_;
-};
-
 bool lacks_pooler() {
-  return lacks(Pooler::program().empty() ? "pgbouncer is not installed" : "");
+  return lacks(why_no_pgbouncer());
 }
 
 /// What a relay needs to reach its database through a pooler.
-LineSettings through(const Pooler& pooler) {
+LineSettings through(const Pgbouncer& pooler) {
   LineSettings settings;
   settings.store_port = pooler.port();
   return settings;
@@ -68,7 +27,7 @@ LineSettings through(const Pooler& pooler) {
 
 TEST(Pooler, F38_with_session_pooling_relays_work_die_and_are_replaced_as_without) {
   if (lacks_servers() || lacks_pooler()) return;
-  const Pooler pooler(shared_postgres(), "session");
+  const Pgbouncer pooler(shared_postgres(), "session");
   RelayLine line("pooled-sessions", through(pooler));
   auto run = line.run();
   run.portions = 4;
@@ -87,7 +46,7 @@ TEST(Pooler, F38_with_session_pooling_relays_work_die_and_are_replaced_as_withou
 
 TEST(Pooler, F38_with_transaction_pooling_a_relay_says_what_is_wrong_and_nothing_is_lost) {
   if (lacks_servers() || lacks_pooler()) return;
-  const Pooler pooler(shared_postgres(), "transaction");
+  const Pgbouncer pooler(shared_postgres(), "transaction");
   RelayLine line("pooled-transactions", through(pooler));
   auto run = line.run();
   run.events = 200;
