@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Command lines of the benchmark's programs: `--name value` pairs, and nothing else.
+/// Command lines of the programs that only `bench` starts: `--name value` pairs, and nothing else.
 
 #include <charconv>
 #include <cstdint>

@@ -1,8 +1,5 @@
-// bench [--out FILE] [--pairs N] [--large-broker-pairs N] [--only BLOCK] [--smoke]
-// bench --check FILE
-//
-// Measures and writes FILE (JSON); or tells which goals FILE misses. Exit codes: 0 good, 1 a goal
-// is missed or something failed, 64 usage, 77 a server is not installed here.
+// Measures and writes a file of results; or tells which goals such a file misses. Exit codes: 0
+// good, 1 a goal is missed or something failed, 64 usage, 77 a server is not installed here.
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -11,9 +8,9 @@
 #include <stdexcept>
 #include <string>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/arguments.hpp"
 #include "bench/figures.hpp"
 #include "bench/goals.hpp"
 #include "bench/rounds.hpp"
@@ -23,16 +20,40 @@ namespace {
 
 constexpr int skipped = 77;
 
-Sizes sizes_of(const Arguments& arguments) {
+struct Wishes {
   Sizes sizes;
-  if (arguments.has("smoke")) sizes = {300, 600, 1, 1, 100, {}};
-  sizes.small = arguments.number("small", sizes.small);
-  sizes.large = arguments.number("large", sizes.large);
-  sizes.pairs = static_cast<int>(arguments.number("pairs", sizes.pairs));
-  sizes.large_broker_pairs =
-      static_cast<int>(arguments.number("large-broker-pairs", sizes.large_broker_pairs));
-  if (arguments.has("only")) sizes.only = {arguments.text("only")};
-  return sizes;
+  std::string out;
+  std::string check;
+};
+
+// What has a default here is bounded so that a slip of a finger does not fill the disk.
+void read_words(CLI::App& app, Wishes& wishes, int count, char** words) {
+  constexpr std::int64_t most_events = 100'000'000;
+  auto& sizes = wishes.sizes;
+  app.add_option("--out", wishes.out, "Write the results here, as JSON")->type_name("FILE");
+  app.add_option("--check", wishes.check, "Measure nothing; tell which goals FILE misses")
+      ->type_name("FILE");
+  app.add_option("--only", sizes.only, "Only these blocks; all when left out")
+      ->check(CLI::IsMember(block_names()));
+  app.add_option("--pairs", sizes.pairs, "Pairs of product and limit")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--large-broker-pairs", sizes.large_broker_pairs, "The same of rabbitmq_large")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--small", sizes.small, "Events of the small drains")
+      ->check(CLI::Range(std::int64_t{1}, most_events))
+      ->capture_default_str();
+  app.add_option("--large", sizes.large, "Events of the large drains")
+      ->check(CLI::Range(std::int64_t{1}, most_events))
+      ->capture_default_str();
+  app.add_flag_callback(
+      "--smoke", [&sizes] { sizes = {300, 600, 1, 1, 100, {}}; },
+      "A few hundred events through every program");
+  app.footer(
+      "Examples:\n  bench --out results.json\n  bench --only writer --pairs 3\n"
+      "  bench --check results.json");
+  app.parse(count, words);
 }
 
 void print(const nlohmann::ordered_json& results) {
@@ -60,14 +81,14 @@ std::string why_not() {
   return postgres.empty() ? testing::why_no_rabbitmq() : postgres;
 }
 
-int measure(const Arguments& arguments, const std::string& programs) {
+int measure(const Wishes& wishes, const std::string& programs) {
   if (const auto why = why_not(); !why.empty()) {
     std::cerr << "bench: " << why << "\n";
     return std::getenv("CI") == nullptr ? skipped : 1;
   }
-  const auto results = Run(sizes_of(arguments), programs).measure();
-  if (arguments.has("out")) {
-    const std::filesystem::path file = arguments.text("out");
+  const auto results = Run(wishes.sizes, programs).measure();
+  if (!wishes.out.empty()) {
+    const std::filesystem::path file = wishes.out;
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << results.dump(2) << "\n";
   }
@@ -80,13 +101,15 @@ int measure(const Arguments& arguments, const std::string& programs) {
 
 int main(int count, char** words) {
   using namespace postrider::bench;
+  constexpr int usage = 64;
+  CLI::App app("How fast Postrider is, beside what libpq and rabbitmq-c do alone.", "bench");
   try {
-    const Arguments arguments(count, words);
-    if (arguments.has("check")) return check(arguments.text("check"));
-    return measure(arguments, std::filesystem::canonical(words[0]).parent_path());
-  } catch (const std::invalid_argument& wrong) {
-    std::cerr << "bench: " << wrong.what() << "\n";
-    return 64;
+    Wishes wishes;
+    read_words(app, wishes, count, words);
+    if (!wishes.check.empty()) return check(wishes.check);
+    return measure(wishes, std::filesystem::canonical(words[0]).parent_path());
+  } catch (const CLI::ParseError& ended) {
+    return app.exit(ended) == 0 ? 0 : usage;
   } catch (const std::exception& failure) {
     std::cerr << "bench: " << failure.what() << "\n";
     return 1;

@@ -26,6 +26,11 @@ struct Sizes {
   std::vector<std::string> only;  ///< blocks; empty: all
 };
 
+/// What `Sizes::only` may name, in the order in which they run.
+[[nodiscard]] inline std::vector<std::string> block_names() {
+  return {"writer", "held_writer", "rabbitmq_small", "memory", "rabbitmq_large"};
+}
+
 class Run {
  public:
   /// `programs` is the folder of bench-drain and the others.
