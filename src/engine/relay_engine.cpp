@@ -14,7 +14,7 @@ constexpr milliseconds release_patience{1000};
 constexpr milliseconds least_backoff{100};
 constexpr milliseconds most_backoff{5000};
 // Nothing has to happen before this; it bounds a wait that a fake clock would make endless.
-constexpr milliseconds longest_wait{1000};
+constexpr milliseconds longest_patience{1000};
 
 std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
   std::vector<Route> routes;
@@ -47,7 +47,8 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
                          RelayOptions options, const Clock& clock, Random& random,
                          Observer& observer, std::unique_ptr<Purger> purger)
     : store_(std::move(store)),
-      options_(purger ? std::move(options) : without_retention(std::move(options))),
+      purger_(std::move(purger)),
+      options_(purger_ ? std::move(options) : without_retention(std::move(options))),
       clock_(clock),
       random_(random),
       observer_(observer),
@@ -55,15 +56,13 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
       core_(options_.name + "-" + ids_.next().to_string(), options_, routes_of(routes), ids_,
             random),
       reports_(most_reports(routes)),
-      store_lane_(*store_, [this] { reports_.interrupt(); }) {
+      store_lane_([this] { reports_.interrupt(); }) {
   for (auto& binding : routes) {
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
                                                      binding.route.window, binding.route.timeout,
                                                      reports_));
   }
-  if (purger) {
-    purge_lane_ = std::make_unique<PurgeLane>(std::move(purger), options_.store_timeout, reports_);
-  }
+  if (purger_) purge_lane_.emplace([this] { reports_.interrupt(); });
 }
 
 RelayEngine::~RelayEngine() {
@@ -190,20 +189,14 @@ void RelayEngine::await_reports(milliseconds patience) {
 
 void RelayEngine::take_purge_answer() {
   if (!purge_lane_) return;
-  auto answer = purge_lane_->answer();
-  if (!answer) return;
-  if (*answer) {
-    inputs_.emplace(core::input::Purged{std::move(*answer).value()});
-  } else {
-    inputs_.emplace(core::input::PurgeFailed{std::move(*answer).error()});
-  }
+  if (auto answer = purge_lane_->take_answer()) inputs_.push(*std::move(answer));
 }
 
 milliseconds RelayEngine::patience() const {
   const auto wake = core_.wake_at();
-  if (!wake) return longest_wait;
+  if (!wake) return longest_patience;
   const auto wait = std::chrono::ceil<milliseconds>(*wake - clock_.steady());
-  return std::clamp(wait, milliseconds(0), longest_wait);
+  return std::clamp(wait, milliseconds(0), longest_patience);
 }
 
 Deadline RelayEngine::store_deadline() const {
@@ -219,8 +212,8 @@ void RelayEngine::take_answer(core::Input answer) {
 template <class Answer, class Request, class Call>
 void RelayEngine::ask_store(Request request, Call call) {
   request.now = clock_.database_override();
-  store_lane_.ask([request = std::move(request), call,
-                   deadline = store_deadline()](Store& store) -> core::Input {
+  store_lane_.ask([&store = *store_, request = std::move(request), call,
+                   deadline = store_deadline()]() -> core::Input {
     auto result = call(store, request, deadline);
     if (!result) return core::input::StoreFailed{std::move(result).error()};
     return Answer{std::move(result).value()};
@@ -255,7 +248,12 @@ void RelayEngine::execute(core::action::Settle& settle) {
 
 void RelayEngine::execute(core::action::Purge& purge) {
   purge.request.now = clock_.database_override();
-  purge_lane_->send(std::move(purge.request));
+  purge_lane_->ask([&purger = *purger_, request = std::move(purge.request),
+                    deadline = store_deadline()]() -> core::Input {
+    auto slice = purger.purge(request, std::nullopt, deadline);
+    if (!slice) return core::input::PurgeFailed{std::move(slice).error()};
+    return core::input::Purged{std::move(slice).value()};
+  });
 }
 
 void RelayEngine::execute(core::action::Submit& submit) {

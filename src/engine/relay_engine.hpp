@@ -16,9 +16,8 @@
 #include <postrider/relay.hpp>
 
 #include "core/relay_core.hpp"
+#include "engine/call_lane.hpp"
 #include "engine/publisher_lane.hpp"
-#include "engine/purge_lane.hpp"
-#include "engine/store_lane.hpp"
 
 namespace postrider::engine {
 
@@ -72,6 +71,7 @@ class RelayEngine {
   [[nodiscard]] milliseconds next_backoff();
 
   const std::unique_ptr<Store> store_;
+  const std::unique_ptr<Purger> purger_;  // null: nothing is ever deleted
   const RelayOptions options_;
   const Clock& clock_;
   Random& random_;
@@ -80,8 +80,8 @@ class RelayEngine {
   core::RelayCore core_;
   LaneReports reports_;
   std::vector<std::unique_ptr<PublisherLane>> lanes_;
-  StoreLane store_lane_;
-  std::unique_ptr<PurgeLane> purge_lane_;  // null: nothing is ever deleted
+  CallLane store_lane_;
+  std::optional<CallLane> purge_lane_;  // with a purger
 
   std::queue<core::Input> inputs_;
   std::optional<End> end_;

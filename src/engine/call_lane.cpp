@@ -1,4 +1,4 @@
-#include "engine/store_lane.hpp"
+#include "engine/call_lane.hpp"
 
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@ namespace postrider::engine {
 namespace {
 
 // Nothing has to happen before this; an `ask` and a `stop` end the wait.
-constexpr milliseconds idle_turn{1000};
+constexpr milliseconds longest_idle{60'000};
 
 template <class T>
 std::vector<T> list_of(T item) {
@@ -20,20 +20,20 @@ std::vector<T> list_of(T item) {
 
 }  // namespace
 
-StoreLane::StoreLane(Store& store, std::function<void()> answered)
-    : store_(store), answered_(std::move(answered)), thread_([this] { run(); }) {}
+CallLane::CallLane(std::function<void()> answered)
+    : answered_(std::move(answered)), thread_([this] { run(); }) {}
 
-StoreLane::~StoreLane() {
+CallLane::~CallLane() {
   stop();
 }
 
-void StoreLane::ask(Call call) {
+void CallLane::ask(Call call) {
   POSTRIDER_ASSERT(!open_);
   open_ = true;
   asked_.push(list_of(std::move(call)));
 }
 
-std::optional<core::Input> StoreLane::take_answer() {
+std::optional<core::Input> CallLane::take_answer() {
   if (!open_) return std::nullopt;
   auto answers = answers_.pop_all(milliseconds(0));
   if (answers.empty()) return std::nullopt;
@@ -41,16 +41,16 @@ std::optional<core::Input> StoreLane::take_answer() {
   return std::move(answers.front());
 }
 
-void StoreLane::stop() {
+void CallLane::stop() {
   stopping_ = true;
   asked_.interrupt();
   if (thread_.joinable()) thread_.join();
 }
 
-void StoreLane::run() {
+void CallLane::run() {
   while (!stopping_) {
-    for (const auto& call : asked_.pop_all(idle_turn)) {
-      answers_.push(list_of(call(store_)));
+    for (const auto& call : asked_.pop_all(longest_idle)) {
+      answers_.push(list_of(call()));
       answered_();
     }
   }

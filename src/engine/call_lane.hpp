@@ -1,31 +1,30 @@
 #pragma once
 /// \file
-/// One thread that makes the calls of one store, one after the other, so that its coordinator
-/// decides about one batch while the database works on another.
+/// One thread that makes blocking calls of one connection, one after the other, so that the
+/// coordinator decides, and renews leases, while the database works.
 
 #include <atomic>
 #include <functional>
 #include <optional>
 #include <thread>
 
-#include <postrider/store.hpp>
-
 #include "base/bounded_queue.hpp"
 #include "core/relay_steps.hpp"
 
 namespace postrider::engine {
 
-/// Thread safety: one thread at a time; `answered` is called by the lane's own.
-class StoreLane {
+/// Thread safety: one thread at a time; calls and `answered` are made by the lane's own.
+class CallLane {
  public:
-  /// Makes a call and turns its result into what the core is told.
-  using Call = std::function<core::Input(Store&)>;
+  /// Makes a call and turns its result into what the core is told. What it uses is used by nobody
+  /// else while the call is open.
+  using Call = std::function<core::Input()>;
 
-  /// `store` is borrowed, must outlive the lane, and is used by nobody else while a call is open.
-  StoreLane(Store& store, std::function<void()> answered);
-  ~StoreLane();
-  StoreLane(const StoreLane&) = delete;
-  StoreLane& operator=(const StoreLane&) = delete;
+  /// `answered` wakes the coordinator.
+  explicit CallLane(std::function<void()> answered);
+  ~CallLane();
+  CallLane(const CallLane&) = delete;
+  CallLane& operator=(const CallLane&) = delete;
 
   /// Requires: no call is open.
   void ask(Call call);
@@ -38,7 +37,6 @@ class StoreLane {
  private:
   void run();
 
-  Store& store_;
   const std::function<void()> answered_;
   BoundedQueue<Call> asked_{1};
   BoundedQueue<core::Input> answers_{1};
