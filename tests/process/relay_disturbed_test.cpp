@@ -27,20 +27,26 @@ DrainRun small_run(RelayLine& line, int portions) {
 
 void nothing(int) {}
 
+std::size_t number(int portion) {
+  return static_cast<std::size_t>(portion);
+}
+
 TEST(RelayDisturbed, F66_RabbitMQ_is_restarted_again_and_again) {
   if (lacks_servers()) return;
   RelayLine line("restarts-of-broker");
   const auto run = small_run(line, 3);
   auto& broker = shared_rabbitmq();
   const auto relay = line.start_relay();
+  // What the queue still holds counts as progress: a strike waits for the relay to be back at work.
   drain_disturbed(
-      run, {nothing, [&](int portion) {
+      run, {[&](int portion) { EXPECT_TRUE(tells(*relay, "route_resumed", number(portion))); },
+            [&](int portion) {
               if (portion % 2 == 0) {
                 broker.stop();
               } else {
                 broker.kill();
               }
-              EXPECT_TRUE(tells(*relay, "route_paused", static_cast<std::size_t>(portion) + 1));
+              EXPECT_TRUE(tells(*relay, "route_paused", number(portion + 1)));
               broker.start();
             }});
   EXPECT_TRUE(all_arrive(run));
@@ -56,9 +62,10 @@ TEST(RelayDisturbed, F18_PostgreSQL_crashes_again_and_again) {
   const auto run = small_run(line, 4);
   const auto relay = line.start_relay();
   drain_disturbed(
-      run, {nothing, [&](int portion) {
+      run, {[&](int portion) { EXPECT_TRUE(tells(*relay, "store_recovered", number(portion))); },
+            [&](int portion) {
               server.stop_immediate();
-              EXPECT_TRUE(tells(*relay, "store_failed", static_cast<std::size_t>(portion) + 1));
+              EXPECT_TRUE(tells(*relay, "store_failed", number(portion + 1)));
               server.start();
             }});
   EXPECT_TRUE(all_arrive(run));
