@@ -11,6 +11,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/event.hpp>
+#include <postrider/job.hpp>
 #include <postrider/result.hpp>
 
 namespace postrider {
@@ -50,7 +51,9 @@ struct Route {
   std::string name;  ///< 1 to 64 of a-z, 0-9, '_', '-', '.'; what rows, metrics and commands show
   /// Event types: "order.placed", "order.*" (everything that starts with "order."), or "*".
   std::vector<std::string> events = {"*"};
-  std::string destination;  ///< URL, as in the table of destinations
+  /// URL, as in the table of destinations. Empty on a job route whose workers take their tasks from
+  /// the database.
+  std::string destination;
 
   Order order = Order::aggregate;
   OnFailed on_failed = OnFailed::halt;
@@ -68,6 +71,10 @@ struct Route {
   std::size_t window = 1000;
   /// Outages use up attempts, as the source package has it. Off: an outage is only a delay.
   bool outage_counts = false;
+
+  /// Makes this a job route: `order` is then none and `on_failed` skip, `timeout` covers waiting
+  /// for a worker, the run and a margin, up to 7 days, and `window` and `record` say nothing.
+  std::optional<JobPolicy> job;
 
   friend bool operator==(const Route&, const Route&) = default;
 };

@@ -17,6 +17,7 @@
 #include <postrider/delivery.hpp>
 #include <postrider/event.hpp>
 #include <postrider/ids.hpp>
+#include <postrider/job.hpp>
 
 namespace postrider {
 
@@ -160,7 +161,14 @@ struct HeldBatch {
   std::vector<OpenHead> open_heads;
 };
 
-/// A delivery row to be stored by a settle.
+/// What a delivery of a job has beside the others.
+struct NewJob {
+  JobPolicy policy;  ///< with `serial_key` and `unique_key` filled in for this event; may be empty
+  JobTransport transport = JobTransport::database;
+};
+
+/// A delivery row to be stored by a settle. One whose unique key is taken is not stored, and nothing
+/// is said.
 struct NewDelivery {
   DeliveryId id;
   Seq event_seq;
@@ -178,6 +186,7 @@ struct NewDelivery {
   std::string failure_code;
   std::string failure_detail;
   bool ambiguous = false;
+  std::optional<NewJob> job;  ///< set: a delivery of kind job, without an ordering key
 };
 
 /// A change of a delivery row, applied only to the row that the relay believes to see.

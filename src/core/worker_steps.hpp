@@ -1,0 +1,103 @@
+#pragma once
+/// \file
+/// What the worker's core is told (inputs) and what it asks for (actions).
+///
+/// Whoever drives the core executes actions in the order given. At most one of `Take` and `Record`
+/// is open at a time, and one `Beat` beside it, on a connection of its own: the next one only after
+/// the answer to the last, or its failure, was given as input.
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include <postrider/clock.hpp>
+#include <postrider/ids.hpp>
+#include <postrider/job.hpp>
+#include <postrider/job_store_values.hpp>
+#include <postrider/notice.hpp>
+#include <postrider/result.hpp>
+#include <postrider/worker_values.hpp>
+
+namespace postrider::core {
+
+namespace worker_input {
+
+struct Begin {};
+/// Time has passed, nothing else.
+struct Tick {};
+/// Something may have become due.
+struct Woken {};
+/// The first: take nothing more and wait for what runs, `grace` long. A second one, or a later one,
+/// goes on to the stop request at once.
+struct Stop {};
+/// `asked_at` is when the call was made: deadlines run from there.
+struct Taken {
+  TaskBatch batch;
+  Instant asked_at{};
+};
+/// By the order of the updates in `worker_action::Record`.
+struct Recorded {
+  std::vector<RecordAnswer> answers;
+};
+/// The take or record that was asked for last failed.
+struct StoreFailed {
+  Error error;
+};
+struct Beaten {
+  HeartbeatAnswer answer;
+  Instant asked_at{};
+};
+struct BeatFailed {
+  Error error;
+};
+/// An attempt has ended.
+struct Ended {
+  DispatchId dispatch_id;
+  AttemptEnd end;
+};
+
+}  // namespace worker_input
+
+using WorkerInput =
+    std::variant<worker_input::Begin, worker_input::Tick, worker_input::Woken, worker_input::Stop,
+                 worker_input::Taken, worker_input::Recorded, worker_input::StoreFailed,
+                 worker_input::Beaten, worker_input::BeatFailed, worker_input::Ended>;
+
+namespace worker_action {
+
+struct Take {
+  TakeRequest request;
+};
+struct Record {
+  RecordRequest request;
+};
+struct Beat {
+  HeartbeatRequest request;
+};
+/// Run an attempt. Its end comes as `Ended`.
+struct Start {
+  Task task;
+};
+struct RequestStop {
+  DispatchId dispatch_id;
+};
+/// End it with all that it has started; without effect on a runner that cannot.
+struct Kill {
+  DispatchId dispatch_id;
+};
+struct Notify {
+  Notice notice;
+};
+struct Done {
+  WorkerReport report;
+  std::optional<Error> error;
+};
+
+}  // namespace worker_action
+
+using WorkerAction = std::variant<worker_action::Take, worker_action::Record, worker_action::Beat,
+                                  worker_action::Start, worker_action::RequestStop,
+                                  worker_action::Kill, worker_action::Notify, worker_action::Done>;
+
+}  // namespace postrider::core
