@@ -81,17 +81,23 @@ std::string why_not() {
   return postgres.empty() ? testing::why_no_rabbitmq() : postgres;
 }
 
+// Written beside and then moved, so that there is never half a file.
+void write(const std::filesystem::path& file, const nlohmann::ordered_json& results) {
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+  auto beside = file;
+  beside += ".new";
+  std::ofstream(beside) << results.dump(2) << "\n";
+  std::filesystem::rename(beside, file);
+}
+
 int measure(const Wishes& wishes, const std::string& programs) {
   if (const auto why = why_not(); !why.empty()) {
     std::cerr << "bench: " << why << "\n";
     return std::getenv("CI") == nullptr ? skipped : 1;
   }
-  const auto results = Run(wishes.sizes, programs).measure();
-  if (!wishes.out.empty()) {
-    const std::filesystem::path file = wishes.out;
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << results.dump(2) << "\n";
-  }
+  const auto results = Run(wishes.sizes, programs).measure([&](const auto& so_far) {
+    if (!wishes.out.empty()) write(wishes.out, so_far);
+  });
   print(results);
   return 0;
 }

@@ -89,9 +89,11 @@ void Run::block(const std::string& name, const std::function<void()>& measure) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   block["end"] = probe();
   results_["blocks"].push_back(std::move(block));
+  keep_(results_);
 }
 
-nlohmann::ordered_json Run::measure() {
+nlohmann::ordered_json Run::measure(const Keep& keep) {
+  keep_ = keep;
   results_ = {{"cores", sysconf(_SC_NPROCESSORS_ONLN)},
               {"events_small", sizes_.small},
               {"events_large", sizes_.large},
@@ -112,6 +114,7 @@ nlohmann::ordered_json Run::measure() {
     measure_rabbitmq("rabbitmq_large", large_, sizes_.large, sizes_.large_broker_pairs);
   });
   if (most_resident_mib_ > 0) report({"resident_mib", "MiB", {{0, most_resident_mib_}}});
+  keep_(results_);
   return std::move(results_);
 }
 

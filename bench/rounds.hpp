@@ -37,8 +37,12 @@ class Run {
   Run(Sizes sizes, std::string programs);
   ~Run();
 
-  /// Measures everything and returns the result file's content.
-  [[nodiscard]] nlohmann::ordered_json measure();
+  /// What is given the result file's content.
+  using Keep = std::function<void(const nlohmann::ordered_json&)>;
+
+  /// Measures everything and returns the result file's content. `keep` gets it after each block, too:
+  /// a run is long, and one that is cut off has still measured something.
+  [[nodiscard]] nlohmann::ordered_json measure(const Keep& keep);
 
  private:
   struct Drained {
@@ -78,6 +82,7 @@ class Run {
   std::string large_;
   double most_resident_mib_ = 0;
   nlohmann::ordered_json results_;
+  Keep keep_;
 };
 
 }  // namespace postrider::bench
