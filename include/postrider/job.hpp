@@ -54,6 +54,9 @@ struct JobPolicy {
   static constexpr int most_priority = 100;
   static constexpr int most_serial_limit = 1000;
   static constexpr int most_max_deaths = 100;
+  static constexpr std::size_t most_key_bytes = 255;
+  static constexpr milliseconds default_timeout = std::chrono::minutes(10);
+  static constexpr milliseconds most_timeout = std::chrono::hours(24 * 7);
 
   /// What handlers are bound to: 1 to 64 of a-z, A-Z, 0-9, '_', '-', '.'.
   std::string job;
@@ -65,8 +68,10 @@ struct JobPolicy {
   /// Lower goes first; within one priority the due time decides, then the id.
   int priority = 0;
   /// Jobs of one queue with equal keys run in the order of their events, at most `serial_limit` at
-  /// once; one that waits for its retry is still in front of the next. A template such as
-  /// "{aggregate_id}", see `EventTemplate`; empty: nobody waits. 1 to 255 bytes once filled in.
+  /// once; one that waits for its retry is still in front of the next. A template of text, {type},
+  /// {aggregate_type}, {aggregate_id} and {header:NAME}, such as "{aggregate_id}"; empty: nobody
+  /// waits. Nor does the job of an event that lacks a part, or whose key is empty. A key of more
+  /// than `most_key_bytes` makes the job fail: key_too_long.
   std::string serial_key;
   int serial_limit = 1;
   /// While a job with this key is pending or dispatched, the database refuses a second one of the
@@ -74,7 +79,7 @@ struct JobPolicy {
   /// execution.
   std::string unique_key;
   /// How far extensions may move an attempt's deadline from its dispatch; at least the route's
-  /// timeout, at most 7 days.
+  /// timeout, at most `most_timeout`.
   milliseconds timeout_limit = std::chrono::hours(24);
 
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
@@ -127,6 +132,7 @@ struct JobOutcome {
     cancelled,  ///< it saw the request and stopped
   };
   static constexpr int most_snoozes = 1000;
+  static constexpr std::size_t code_bytes = 64;     ///< longer codes are cut
   static constexpr std::size_t detail_bytes = 200;  ///< longer details are cut
   static constexpr milliseconds most_delay = std::chrono::hours(24 * 30);
 
@@ -136,6 +142,8 @@ struct JobOutcome {
   /// With `snooze` always, with `retry` in place of the next retry delay. 1 ms to `most_delay`.
   std::optional<milliseconds> delay;
 
+  // What is given is cleaned: valid UTF-8 without control characters, of a bounded length, and a
+  // delay within its bounds. An empty code becomes handler_error.
   [[nodiscard]] static JobOutcome done();
   [[nodiscard]] static JobOutcome retry(std::string_view code, std::string_view detail = {});
   [[nodiscard]] static JobOutcome retry_in(milliseconds delay, std::string_view code,
@@ -188,6 +196,7 @@ inline constexpr std::string_view snoozed_too_often = "snoozed_too_often";
 inline constexpr std::string_view cancelled = "cancelled";
 inline constexpr std::string_view no_handler = "no_handler";
 inline constexpr std::string_view undecodable = "undecodable";
+inline constexpr std::string_view key_too_long = "key_too_long";
 }  // namespace job_code
 
 }  // namespace postrider

@@ -82,6 +82,14 @@ struct Route {
 /// Every fault of `route` at once, one sentence each; empty when it can be used.
 [[nodiscard]] std::vector<std::string> validate(const Route& route);
 
+/// A route that makes jobs: without order, as failed jobs hold up nobody, and with
+/// `JobPolicy::default_timeout`. The rest can be set afterwards.
+[[nodiscard]] Route job_route(std::string name, std::vector<std::string> events, JobPolicy job);
+
+/// Tells whether two routes cannot stand beside each other: they have one name, or would make the
+/// same job in the same queue of one event, of which the database takes one only.
+[[nodiscard]] bool conflict(const Route& one, const Route& other) noexcept;
+
 /// Tells whether events of `type` go by `route`.
 [[nodiscard]] bool matches(const Route& route, std::string_view type) noexcept;
 

@@ -28,6 +28,10 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
   return static_cast<std::uint8_t>(text[at]);
 }
 
+bool is_control(std::uint8_t byte) {
+  return byte < 0x20 || byte == 0x7F;
+}
+
 bool is_continuation(std::uint8_t byte) {
   return (byte & 0xC0U) == 0x80U;
 }
@@ -57,8 +61,7 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) noexcept {
 
 std::optional<std::size_t> first_control(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = byte_at(text, at);
-    if (byte < 0x20 || byte == 0x7F) return at;
+    if (is_control(byte_at(text, at))) return at;
   }
   return std::nullopt;
 }
@@ -68,6 +71,20 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept 
   while (bytes > 0 && is_continuation(byte_at(text, bytes)))
     --bytes;
   return text.substr(0, bytes);
+}
+
+std::string clean_text(std::string_view text, std::size_t bytes) {
+  std::string cleaned;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = character_length(text, at);
+    const auto kept = length == 0                     ? std::string_view("?")
+                      : is_control(byte_at(text, at)) ? std::string_view(" ")
+                                                      : text.substr(at, length);
+    if (cleaned.size() + kept.size() > bytes) break;
+    cleaned += kept;
+    at += length == 0 ? 1 : length;
+  }
+  return cleaned;
 }
 
 }  // namespace postrider

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace postrider {
@@ -14,5 +15,10 @@ namespace postrider {
 
 /// The longest prefix of at most `bytes` bytes that does not cut a character in two.
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept;
+
+/// `text` as it can be stored and shown anywhere: valid UTF-8 without control characters, at most
+/// `bytes` long. Control characters become spaces and what is no character becomes '?'.
+/// Cost: of what is kept, whatever the length of `text`.
+[[nodiscard]] std::string clean_text(std::string_view text, std::size_t bytes);
 
 }  // namespace postrider

@@ -9,7 +9,7 @@ Outcome make(OutcomeKind kind, std::string_view code, std::string_view detail) {
   Outcome outcome;
   outcome.kind = kind;
   outcome.code = code;
-  outcome.detail = utf8_prefix(detail, Outcome::detail_bytes);
+  outcome.detail = clean_text(detail, Outcome::detail_bytes);
   return outcome;
 }
 

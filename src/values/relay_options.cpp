@@ -1,27 +1,18 @@
+#include <array>
+
 #include <fmt/format.h>
 
 #include <postrider/relay_values.hpp>
 
 #include "values/lease_bounds.hpp"
+#include "values/parse_word.hpp"
+#include "values/range_check.hpp"
 
 namespace postrider {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::minutes;
-
-void check_duration(std::vector<std::string>& faults, std::string_view key, milliseconds value,
-                    milliseconds least, milliseconds most) {
-  if (value >= least && value <= most) return;
-  faults.push_back(fmt::format("{} is {} ms. Give {} to {} ms.", key, value.count(), least.count(),
-                               most.count()));
-}
-
-void check_count(std::vector<std::string>& faults, std::string_view key, std::size_t value,
-                 std::size_t least, std::size_t most) {
-  if (value >= least && value <= most) return;
-  faults.push_back(fmt::format("{} is {}. Give {} to {}.", key, value, least, most));
-}
 
 // Nothing between "for ever" and a second: a retention of a few milliseconds is a wrong unit.
 void check_retention(std::vector<std::string>& faults, Kept kept, milliseconds value) {
@@ -37,10 +28,7 @@ std::string_view to_string(Unrouted unrouted) noexcept {
 }
 
 std::optional<Unrouted> parse_unrouted(std::string_view text) noexcept {
-  for (const auto unrouted : {Unrouted::hold, Unrouted::discard}) {
-    if (to_string(unrouted) == text) return unrouted;
-  }
-  return std::nullopt;
+  return parse_word(text, std::array{Unrouted::hold, Unrouted::discard});
 }
 
 std::vector<std::string> validate(const RelayOptions& options) {

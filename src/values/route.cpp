@@ -2,41 +2,42 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "values/job_check.hpp"
+#include "values/parse_word.hpp"
 
 namespace postrider {
 namespace {
 
-constexpr std::size_t most_name_bytes = 64;
 constexpr milliseconds least_retry_delay{1};
 constexpr milliseconds most_retry_delay = std::chrono::hours(24 * 30);
 constexpr milliseconds least_timeout{100};
 constexpr milliseconds most_timeout = std::chrono::hours(1);
 
-template <class Enum, std::size_t count>
-std::optional<Enum> parse(std::string_view text, const std::array<Enum, count>& values) {
-  for (const auto value : values) {
-    if (to_string(value) == text) return value;
-  }
-  return std::nullopt;
-}
-
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
-
 bool is_prefix_pattern(std::string_view pattern) {
   return pattern.ends_with(".*");
 }
 
-void check_name(std::vector<std::string>& faults, const std::string& name) {
-  if (name.empty() || name.size() > most_name_bytes ||
-      !std::all_of(name.begin(), name.end(), is_name_character)) {
-    faults.push_back(fmt::format(
-        "the name '{}' cannot be used. Give 1 to {} characters of a-z, 0-9, '_', '-' and '.'.",
-        name, most_name_bytes));
-  }
+void check_route_name(std::vector<std::string>& faults, const std::string& name) {
+  if (is_plain_name(name)) return;
+  faults.push_back(fmt::format(
+      "the name '{}' cannot be used. Give 1 to 64 characters of a-z, 0-9, '_', '-' and '.'.",
+      name));
+}
+
+bool covers(std::string_view pattern, std::string_view type) noexcept {
+  if (pattern == "*") return true;
+  if (!is_prefix_pattern(pattern)) return pattern == type;
+  pattern.remove_suffix(1);  // "order.*" keeps its dot: "order." begins "order.placed"
+  return type.size() > pattern.size() && type.starts_with(pattern);
+}
+
+// Read as a type, "order.*" is covered by whatever covers all that it covers itself.
+bool overlap(std::string_view one, std::string_view other) noexcept {
+  return covers(one, other) || covers(other, one);
 }
 
 void check_pattern(std::vector<std::string>& faults, std::string_view pattern) {
@@ -67,6 +68,19 @@ void check_retry_delays(std::vector<std::string>& faults, const std::vector<mill
       faults.push_back(fmt::format("retry_delays holds {} ms. Give {} ms to 30 days.",
                                    delay.count(), least_retry_delay.count()));
     }
+  }
+}
+
+void check_publish_route(std::vector<std::string>& faults, const Route& route) {
+  if (route.destination.empty()) {
+    faults.emplace_back("the destination is empty. Give a URL such as file:events.jsonl.");
+  }
+  if (route.timeout < least_timeout || route.timeout > most_timeout) {
+    faults.push_back(fmt::format("timeout is {} ms. Give {} ms to 1 h.", route.timeout.count(),
+                                 least_timeout.count()));
+  }
+  if (route.window < 1 || route.window > Route::most_window) {
+    faults.push_back(fmt::format("window is {}. Give 1 to {}.", route.window, Route::most_window));
   }
 }
 
@@ -101,42 +115,54 @@ std::string_view to_string(Record record) noexcept {
 }
 
 std::optional<Order> parse_order(std::string_view text) noexcept {
-  return parse(text, std::array{Order::aggregate, Order::global, Order::none});
+  return parse_word(text, std::array{Order::aggregate, Order::global, Order::none});
 }
 
 std::optional<OnFailed> parse_on_failed(std::string_view text) noexcept {
-  return parse(text, std::array{OnFailed::halt, OnFailed::skip, OnFailed::stop});
+  return parse_word(text, std::array{OnFailed::halt, OnFailed::skip, OnFailed::stop});
 }
 
 std::optional<Record> parse_record(std::string_view text) noexcept {
-  return parse(text, std::array{Record::open, Record::all});
+  return parse_word(text, std::array{Record::open, Record::all});
 }
 
 std::vector<std::string> validate(const Route& route) {
   std::vector<std::string> faults;
-  check_name(faults, route.name);
+  check_route_name(faults, route.name);
   check_events(faults, route.events);
-  if (route.destination.empty()) {
-    faults.emplace_back("the destination is empty. Give a URL such as file:events.jsonl.");
-  }
   check_retry_delays(faults, route.retry_delays);
-  if (route.timeout < least_timeout || route.timeout > most_timeout) {
-    faults.push_back(fmt::format("timeout is {} ms. Give {} ms to 1 h.", route.timeout.count(),
-                                 least_timeout.count()));
-  }
-  if (route.window < 1 || route.window > Route::most_window) {
-    faults.push_back(fmt::format("window is {}. Give 1 to {}.", route.window, Route::most_window));
+  if (route.job) {
+    check_job_route(faults, route);
+  } else {
+    check_publish_route(faults, route);
   }
   return faults;
 }
 
-bool matches(const Route& route, std::string_view type) noexcept {
-  return std::any_of(route.events.begin(), route.events.end(), [&](std::string_view pattern) {
-    if (pattern == "*") return true;
-    if (!is_prefix_pattern(pattern)) return pattern == type;
-    pattern.remove_suffix(1);  // "order.*" keeps its dot: "order." begins "order.placed"
-    return type.size() > pattern.size() && type.starts_with(pattern);
+Route job_route(std::string name, std::vector<std::string> events, JobPolicy job) {
+  Route route;
+  route.name = std::move(name);
+  route.events = std::move(events);
+  route.order = Order::none;
+  route.on_failed = OnFailed::skip;
+  route.timeout = JobPolicy::default_timeout;
+  route.job = std::move(job);
+  return route;
+}
+
+bool conflict(const Route& one, const Route& other) noexcept {
+  if (one.name == other.name) return true;
+  if (!one.job || !other.job) return false;
+  if (one.job->job != other.job->job || one.job->queue != other.job->queue) return false;
+  return std::any_of(one.events.begin(), one.events.end(), [&](std::string_view pattern) {
+    return std::any_of(other.events.begin(), other.events.end(),
+                       [&](std::string_view against) { return overlap(pattern, against); });
   });
+}
+
+bool matches(const Route& route, std::string_view type) noexcept {
+  return std::any_of(route.events.begin(), route.events.end(),
+                     [&](std::string_view pattern) { return covers(pattern, type); });
 }
 
 std::optional<std::string> ordering_key(Order order, const Event& event) {

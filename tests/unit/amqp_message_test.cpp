@@ -31,7 +31,7 @@ Message message_with(const std::function<void(Event&)>& change) {
 Result<OutgoingMessage> prepared(const std::function<void(Event&)>& change,
                                  std::string_view routing_key = "{type}",
                                  std::size_t most = frame_max) {
-  const auto key = publisher::RoutingKeyTemplate::parse(routing_key);
+  const auto key = EventTemplate::parse("The routing key", routing_key);
   return prepare(message_with(change), key.value(), most, Instant());
 }
 

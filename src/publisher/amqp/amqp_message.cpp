@@ -68,8 +68,7 @@ std::size_t header_frame_bytes(const OutgoingMessage& message) {
          short_string_bytes(message.event->type) + short_string_bytes(app_id);
 }
 
-Result<OutgoingMessage> prepare(const Message& message,
-                                const publisher::RoutingKeyTemplate& routing_key,
+Result<OutgoingMessage> prepare(const Message& message, const EventTemplate& routing_key,
                                 std::size_t frame_max, Instant now) {
   auto key = routing_key.render(*message.event);
   if (!key) return std::move(key).error();

@@ -12,7 +12,7 @@
 
 #include <postrider/publisher.hpp>
 
-#include "publisher/common/routing_key_template.hpp"
+#include "values/event_template.hpp"
 
 namespace postrider::amqp {
 
@@ -30,7 +30,7 @@ struct OutgoingMessage {
 /// Errors: with `reject` when a field does not fit into AMQP's types, or the content header not
 /// into one frame of `frame_max` bytes. RabbitMQ would answer either by closing the connection.
 [[nodiscard]] Result<OutgoingMessage> prepare(const Message& message,
-                                              const publisher::RoutingKeyTemplate& routing_key,
+                                              const EventTemplate& routing_key,
                                               std::size_t frame_max, Instant now);
 
 /// Bytes of the content header frame of `message`, which cannot be split.

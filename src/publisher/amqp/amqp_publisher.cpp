@@ -15,7 +15,7 @@
 #include "publisher/amqp/amqp_message.hpp"
 #include "publisher/amqp/amqp_url.hpp"
 #include "publisher/amqp/mailbox.hpp"
-#include "publisher/common/routing_key_template.hpp"
+#include "values/event_template.hpp"
 
 namespace postrider {
 namespace amqp {
@@ -33,6 +33,10 @@ Outcome unroutable_outcome(Unroutable policy) {
   const auto& row = find_error(ErrorSource::broker, AMQP_NO_ROUTE);
   return policy == Unroutable::retry ? Outcome::refused(row.word, row.sentence)
                                      : Outcome::rejected(row.word, row.sentence);
+}
+
+Result<EventTemplate> parse_routing_key(const AmqpOptions& options) {
+  return EventTemplate::parse("The routing key", options.routing_key);
 }
 
 /// Requires: `options` is valid.
@@ -61,7 +65,7 @@ class AmqpPublisher final : public Publisher {
         mailbox_(std::make_shared<Mailbox>(Mailbox::Limits{
             options_.window, 3 * options_.heartbeat, unroutable_outcome(options_.unroutable)})) {
     if (faults_.empty()) {
-      routing_key_ = publisher::RoutingKeyTemplate::parse(options_.routing_key).value();
+      routing_key_ = parse_routing_key(options_).value();
     }
   }
   ~AmqpPublisher() override { end_driver(Deadline::after(cut_patience)); }
@@ -83,7 +87,7 @@ class AmqpPublisher final : public Publisher {
 
   const AmqpOptions options_;
   const std::vector<std::string> faults_;
-  publisher::RoutingKeyTemplate routing_key_;
+  EventTemplate routing_key_;
   const std::shared_ptr<Mailbox> mailbox_;
   std::shared_ptr<SocketGuard> guard_;
   std::uint64_t drivers_ = 0;  ///< begun so far
@@ -147,7 +151,7 @@ void check_names(const AmqpOptions& options, std::vector<std::string>& faults) {
     faults.push_back(fmt::format("exchange has {} bytes; AMQP allows {}. Choose a shorter name.",
                                  options.exchange.size(), most_exchange_bytes));
   }
-  if (const auto key = publisher::RoutingKeyTemplate::parse(options.routing_key); !key) {
+  if (const auto key = parse_routing_key(options); !key) {
     faults.push_back(key.error().message);
   }
 }

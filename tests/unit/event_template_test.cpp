@@ -1,11 +1,8 @@
-#include "publisher/common/routing_key_template.hpp"
+#include "values/event_template.hpp"
 
 #include <gtest/gtest.h>
 
-#include "publisher/common/message_limits.hpp"
-#include "publisher/common/transport_headers.hpp"
-
-namespace postrider::publisher {
+namespace postrider {
 namespace {
 
 Event order_placed() {
@@ -17,7 +14,11 @@ Event order_placed() {
   return event;
 }
 
-TEST(RoutingKeyTemplate, ReplacesEveryPlaceholder) {
+EventTemplate parsed(std::string_view text) {
+  return EventTemplate::parse("The key", text).value();
+}
+
+TEST(EventTemplate, ReplacesEveryPlaceholder) {
   const struct {
     std::string_view text;
     std::string_view key;
@@ -30,13 +31,13 @@ TEST(RoutingKeyTemplate, ReplacesEveryPlaceholder) {
       {"{header:tenant}/{type}", "north/order.placed"},
   };
   for (const auto& row : rows) {
-    const auto parsed = RoutingKeyTemplate::parse(row.text);
+    const auto parsed = EventTemplate::parse("The key", row.text);
     ASSERT_TRUE(parsed.ok()) << row.text;
     EXPECT_EQ(parsed->render(order_placed()).value(), row.key) << row.text;
   }
 }
 
-TEST(RoutingKeyTemplate, NamesTheFaultOfABadTemplateAndItsPlace) {
+TEST(EventTemplate, NamesTheFaultOfABadTemplateAndItsPlace) {
   const struct {
     std::string_view text;
     std::string_view fault;
@@ -48,15 +49,16 @@ TEST(RoutingKeyTemplate, NamesTheFaultOfABadTemplateAndItsPlace) {
       {"{header:}", "an unknown placeholder at character 1"},
   };
   for (const auto& row : rows) {
-    const auto parsed = RoutingKeyTemplate::parse(row.text);
+    const auto parsed = EventTemplate::parse("The key", row.text);
     ASSERT_FALSE(parsed.ok()) << row.text;
     EXPECT_EQ(parsed.error().code, ErrorCode::config_invalid);
     EXPECT_EQ(parsed.error().disposition, Disposition::stop);
+    EXPECT_TRUE(parsed.error().message.starts_with("The key has ")) << parsed.error().message;
     EXPECT_NE(parsed.error().message.find(row.fault), std::string::npos) << parsed.error().message;
   }
 }
 
-TEST(RoutingKeyTemplate, RejectsAnEventThatLacksAPart) {
+TEST(EventTemplate, RejectsAnEventThatLacksAPart) {
   Event event = order_placed();
   event.aggregate.reset();
   const struct {
@@ -68,36 +70,22 @@ TEST(RoutingKeyTemplate, RejectsAnEventThatLacksAPart) {
       {"{header:region}", "no header 'region'"},
   };
   for (const auto& row : rows) {
-    const auto key = RoutingKeyTemplate::parse(row.text)->render(event);
+    const auto key = EventTemplate::parse("The key", row.text)->render(event);
     ASSERT_FALSE(key.ok()) << row.text;
     EXPECT_EQ(key.error().disposition, Disposition::reject);
     EXPECT_NE(key.error().message.find(row.lack), std::string::npos) << key.error().message;
   }
 }
 
-TEST(TransportHeaders, AddSeqAndAggregateToTheEventsOwn) {
-  EXPECT_EQ(transport_headers(order_placed()), (Headers{{"tenant", "north"},
-                                                        {"postrider-seq", "42"},
-                                                        {"postrider-aggregate-type", "order"},
-                                                        {"postrider-aggregate-id", "17"}}));
-}
+TEST(EventTemplate, TellsBeforehandWhetherAnEventHasEveryPart) {
+  Event lone = order_placed();
+  lone.aggregate.reset();
 
-TEST(TransportHeaders, AReservedNameIsOurs) {
-  Event event = order_placed();
-  event.headers = {{"postrider-seq", "1"}, {"postrider-aggregate-id", "forged"}};
-  event.aggregate.reset();
-  EXPECT_EQ(transport_headers(event), (Headers{{"postrider-seq", "42"}}));
-}
-
-TEST(MessageLimits, NameBothNumbers) {
-  EXPECT_TRUE(check_bytes("The payload", 8, 8).ok());
-  const auto over = check_bytes("The payload", 9, 8);
-  ASSERT_FALSE(over.ok());
-  EXPECT_EQ(over.error().code, ErrorCode::limit_exceeded);
-  EXPECT_EQ(over.error().disposition, Disposition::reject);
-  EXPECT_NE(over.error().message.find("The payload has 9 bytes"), std::string::npos);
-  EXPECT_NE(over.error().message.find("at most 8"), std::string::npos);
+  EXPECT_TRUE(parsed("{aggregate_id}.{header:tenant}").has_parts(order_placed()));
+  EXPECT_TRUE(parsed("all").has_parts(lone));
+  EXPECT_FALSE(parsed("x{aggregate_id}").has_parts(lone));
+  EXPECT_FALSE(parsed("{header:region}").has_parts(order_placed()));
 }
 
 }  // namespace
-}  // namespace postrider::publisher
+}  // namespace postrider
