@@ -27,6 +27,7 @@ void Tables::erase_event(Seq seq) {
   auto delivery = deliveries_.lower_bound({seq, "", 0});
   while (delivery != deliveries_.end() && delivery->first.event_seq == seq) {
     delivery_ids_.erase(delivery->second.id);
+    jobs_.erase(delivery->second.id);
     open_.erase(delivery->first);
     delivery = deliveries_.erase(delivery);
   }
@@ -61,8 +62,46 @@ void Tables::write_delivery(Delivery delivery) {
 void Tables::erase_delivery(const DeliveryId& id) {
   const auto key = delivery_ids_.at(id);
   delivery_ids_.erase(id);
+  jobs_.erase(id);
   open_.erase(key);
   deliveries_.erase(key);
+}
+
+bool Tables::is_taken(const Delivery& delivery, const JobRow& job) const {
+  for (const auto& [id, other] : jobs_) {
+    if (other.policy.job != job.policy.job) continue;
+    const auto& row = *find_delivery(id);
+    if (row.event_seq == delivery.event_seq && other.policy.queue == job.policy.queue &&
+        row.generation == delivery.generation) {
+      return true;
+    }
+    const bool holds_key =
+        row.status == DeliveryStatus::pending || row.status == DeliveryStatus::dispatched;
+    if (holds_key && !job.policy.unique_key.empty() &&
+        other.policy.unique_key == job.policy.unique_key) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Tables::insert_job(Delivery delivery, JobRow job) {
+  const auto id = delivery.id;
+  if (is_taken(delivery, job) || !insert_delivery(std::move(delivery))) return false;
+  jobs_.emplace(id, std::move(job));
+  ring();
+  return true;
+}
+
+const JobRow* Tables::find_job(const DeliveryId& id) const {
+  const auto job = jobs_.find(id);
+  return job == jobs_.end() ? nullptr : &job->second;
+}
+
+void Tables::write_job(Delivery delivery, JobRow job) {
+  jobs_.at(delivery.id) = std::move(job);
+  write_delivery(std::move(delivery));
+  ring();
 }
 
 std::vector<const Delivery*> Tables::open_deliveries() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <postrider/content_hash.hpp>
+#include <postrider/job_store_values.hpp>
 #include <postrider/testing/memory_store.hpp>
 
 #include "base/mutex.hpp"
@@ -38,6 +39,39 @@ struct KeyRow {
   EventId event_id;
   ContentHash content_hash;
   Timestamp created_at;
+};
+
+/// What the row of a job has beside a `Delivery`.
+struct JobRow {
+  JobPolicy policy;  ///< its keys are filled in; empty ones are no keys
+  JobTransport transport = JobTransport::database;
+  int deaths = 0;  ///< with the dispatch that runs
+  int snoozes = 0;
+  int interruptions = 0;
+  std::optional<WorkerId> worker;
+  std::optional<int> serial_slot;
+  std::optional<Timestamp> cancel_requested_at;
+  std::optional<int> percent;
+  std::string note;
+  std::string checkpoint;
+  std::optional<std::string> result;  ///< of the dispatch that the delivery names
+};
+
+struct WorkerRow {
+  WorkerInfo info;
+  Timestamp started_at;
+  Timestamp last_seen_at;
+};
+
+/// What was said of a queue; others run without limits.
+struct QueueRow {
+  std::optional<Timestamp> paused_at;
+  std::string paused_by;
+  std::string reason;
+  std::optional<int> rate_limit;
+  milliseconds rate_period{0};
+  double tokens = 0;
+  std::optional<Timestamp> refilled_at;  ///< empty: the bucket is full
 };
 
 struct PartitionRow {
@@ -90,6 +124,30 @@ class Tables {
   void write_delivery(Delivery delivery);
   void erase_delivery(const DeliveryId& id);
 
+  /// `insert_delivery` for a job. False also when the event has made this job in this queue, or
+  /// when an open one has its unique key.
+  bool insert_job(Delivery delivery, JobRow job);
+  /// Null for other deliveries.
+  [[nodiscard]] const JobRow* find_job(const DeliveryId& id) const;
+  /// Replaces both halves of the row with this id.
+  void write_job(Delivery delivery, JobRow job);
+  /// By delivery.
+  const std::map<DeliveryId, JobRow>& jobs() const { return jobs_; }
+  std::map<WorkerId, WorkerRow>& workers() { return workers_; }
+  const std::map<WorkerId, WorkerRow>& workers() const { return workers_; }
+  std::map<std::string, QueueRow>& queues() { return queues_; }
+  const std::map<std::string, QueueRow>& queues() const { return queues_; }
+
+  /// Tells those that wait for jobs that something may have become due. Changes of a job's row do
+  /// that by themselves.
+  void ring() {
+    ++rings_;
+    rung_.notify_all();
+  }
+  /// How often that was.
+  [[nodiscard]] std::uint64_t rings() const { return rings_; }
+  Condition& rung() { return rung_; }
+
   /// Rows that are not at their end, and dead letters: held, pending, dispatched, and failed ones
   /// without a later generation. In order of reading.
   [[nodiscard]] std::vector<const Delivery*> open_deliveries() const;
@@ -104,6 +162,7 @@ class Tables {
     return {delivery.event_seq, delivery.route, delivery.generation};
   }
   void index(const Delivery& delivery);
+  [[nodiscard]] bool is_taken(const Delivery& delivery, const JobRow& job) const;
 
   std::int64_t last_seq_ = 0;
   std::map<Seq, EventRow> events_;
@@ -116,6 +175,11 @@ class Tables {
   std::vector<PartitionRow> partitions_;
   std::set<std::string> paused_routes_;
   std::vector<AuditEntry> audit_;
+  std::map<DeliveryId, JobRow> jobs_;
+  std::map<WorkerId, WorkerRow> workers_;
+  std::map<std::string, QueueRow> queues_;
+  std::uint64_t rings_ = 0;
+  Condition rung_;
 };
 
 class MemoryDatabase {
