@@ -14,9 +14,9 @@
 #include <sstream>
 #include <thread>
 
-#include "publisher/file/descriptor.hpp"
-#include "publisher/file/event_line.hpp"
+#include "base/descriptor.hpp"
 #include "publisher/file/file_errors.hpp"
+#include "values/event_line.hpp"
 
 namespace postrider::file {
 namespace {

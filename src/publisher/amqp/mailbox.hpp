@@ -19,9 +19,9 @@
 
 #include <postrider/publisher.hpp>
 
+#include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "publisher/amqp/amqp_message.hpp"
-#include "publisher/amqp/bell.hpp"
 #include "publisher/amqp/confirm_window.hpp"
 #include "publisher/amqp/socket_guard.hpp"
 

@@ -8,8 +8,8 @@
 #include <climits>
 #include <deque>
 
-#include "publisher/file/descriptor.hpp"
-#include "publisher/file/event_line.hpp"
+#include "base/descriptor.hpp"
+#include "values/event_line.hpp"
 
 namespace postrider::file {
 namespace {

@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "publisher/file/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "publisher/file/file_errors.hpp"
 #include "publisher/file/line_sink.hpp"
 

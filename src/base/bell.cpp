@@ -1,4 +1,4 @@
-#include "publisher/amqp/bell.hpp"
+#include "base/bell.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace postrider::amqp {
+namespace postrider {
 
 Bell::Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // Out of descriptors, like out of memory: there is no publisher then.
@@ -28,4 +28,4 @@ void Bell::silence() noexcept {
   (void)eventfd_read(descriptor_, &count);
 }
 
-}  // namespace postrider::amqp
+}  // namespace postrider

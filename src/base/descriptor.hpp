@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace postrider::file {
+namespace postrider {
 
 /// An open file descriptor that is closed with its owner. -1: none.
 class Descriptor {
@@ -28,4 +28,4 @@ class Descriptor {
   int value_ = -1;
 };
 
-}  // namespace postrider::file
+}  // namespace postrider

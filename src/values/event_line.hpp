@@ -4,7 +4,7 @@
 #include <postrider/event.hpp>
 #include <postrider/result.hpp>
 
-namespace postrider::file {
+namespace postrider {
 
 /// One event as one line of JSON with its newline, in the format of docs/brokers/file.md.
 ///
@@ -12,4 +12,4 @@ namespace postrider::file {
 /// cannot hold it unchanged, and changing it silently would be worse.
 [[nodiscard]] Result<std::string> event_line(const Event& event);
 
-}  // namespace postrider::file
+}  // namespace postrider

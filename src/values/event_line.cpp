@@ -1,4 +1,4 @@
-#include "publisher/file/event_line.hpp"
+#include "values/event_line.hpp"
 
 #include <string_view>
 
@@ -8,7 +8,7 @@
 #include "base/timestamp_text.hpp"
 #include "base/utf8.hpp"
 
-namespace postrider::file {
+namespace postrider {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -63,4 +63,4 @@ Result<std::string> event_line(const Event& event) {
   return line.dump() + '\n';
 }
 
-}  // namespace postrider::file
+}  // namespace postrider

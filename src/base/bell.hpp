@@ -2,7 +2,7 @@
 /// \file
 /// Wakes a thread that waits in poll(2), beside its socket.
 
-namespace postrider::amqp {
+namespace postrider {
 
 /// Rings until it is silenced. Thread safety: any thread.
 class Bell {
@@ -20,4 +20,4 @@ class Bell {
   int descriptor_;
 };
 
-}  // namespace postrider::amqp
+}  // namespace postrider
