@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What a relay tells about itself: one notice for one thing that happened.
+/// What a relay or a worker tells about itself: one notice for one thing that happened.
 ///
 /// A notice holds ids, words and numbers, and never a payload, a secret or a third party's text.
 
@@ -18,24 +18,36 @@ namespace postrider {
 enum class Severity : std::uint8_t { debug, info, warning, error };
 
 enum class NoticeKind : std::uint8_t {
-  delivery_completed,  ///< debug; only of deliveries that had a row, first attempts are counted
-  retry_scheduled,     ///< warning
-  delivery_failed,     ///< error: a dead letter
-  event_held,          ///< warning: no route matches
-  event_discarded,     ///< info: no route matches and `unrouted = "discard"`
-  result_stale,        ///< warning: a result did not find its delivery
-  route_paused,        ///< warning: the destination is down, suspect, or asked to wait
-  route_resumed,       ///< info
-  route_stopped,       ///< error: a dead letter under `on_failed = "stop"`
-  lease_gained,        ///< info
-  lease_lost,          ///< warning
-  crashes_suspected,   ///< warning: relays die one after the other; one event at a time from here
-  crashes_cleared,     ///< info: everything that was suspect is settled; full speed again
-  store_failed,        ///< warning: one line per change of state
-  store_recovered,     ///< info
-  name_shared,         ///< warning: another relay works under this one's name
-  rows_purged,         ///< info: what was older than its retention is gone
-  purge_failed,        ///< warning: the first failure in a row; it is tried again
+  delivery_completed,    ///< debug; only of deliveries that had a row, first attempts are counted
+  retry_scheduled,       ///< warning
+  delivery_failed,       ///< error: a dead letter
+  event_held,            ///< warning: no route matches
+  event_discarded,       ///< info: no route matches and `unrouted = "discard"`
+  result_stale,          ///< warning: a result did not find its delivery
+  route_paused,          ///< warning: the destination is down, suspect, or asked to wait
+  route_resumed,         ///< info
+  route_stopped,         ///< error: a dead letter under `on_failed = "stop"`
+  lease_gained,          ///< info
+  lease_lost,            ///< warning
+  crashes_suspected,     ///< warning: relays die one after the other; one event at a time from here
+  crashes_cleared,       ///< info: everything that was suspect is settled; full speed again
+  store_failed,          ///< warning: one line per change of state
+  store_recovered,       ///< info
+  name_shared,           ///< warning: another relay works under this one's name
+  rows_purged,           ///< info: what was older than its retention is gone
+  purge_failed,          ///< warning: the first failure in a row; it is tried again
+  job_completed,         ///< debug
+  job_snoozed,           ///< debug: its handler wants it later; no attempt was used
+  job_cancelled,         ///< info: a person asked for it
+  job_released,          ///< info: given back unfinished, due at once; no attempt was used
+  worker_died,           ///< error: whoever ran a job is gone without a result; numbers only
+  result_conflict,       ///< error: one dispatch with two different results; the first stays
+  heartbeat_failed,      ///< warning: the first failure in a row; it is tried again
+  heartbeat_recovered,   ///< info
+  worker_isolated,       ///< error: no heartbeat for so long that running jobs are ended
+  worker_declared_dead,  ///< error: others have given its jobs away; it starts over as a new worker
+  worker_quiet,          ///< info: it takes nothing more and finishes what it has
+  worker_stopping,       ///< info: it has asked its jobs to stop
 };
 
 [[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;
@@ -46,6 +58,8 @@ enum class NoticeKind : std::uint8_t {
 struct Notice {
   NoticeKind kind = NoticeKind::delivery_completed;
   std::string route;
+  std::string job;
+  std::string queue;
   std::optional<EventId> event_id;
   std::optional<Seq> event_seq;
   std::string event_type;

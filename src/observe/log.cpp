@@ -79,6 +79,8 @@ void Log::write(Severity severity, std::string_view kind, const Fields& fields) 
 Fields fields_of(const Notice& notice) {
   Fields fields;
   add(fields, "route", notice.route);
+  add(fields, "job", notice.job);
+  add(fields, "queue", notice.queue);
   add(fields, "event_id", notice.event_id);
   if (notice.event_seq) fields.emplace_back("event_seq", std::to_string(notice.event_seq->value()));
   add(fields, "event_type", notice.event_type);

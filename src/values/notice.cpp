@@ -40,6 +40,30 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "rows_purged";
     case NoticeKind::purge_failed:
       return "purge_failed";
+    case NoticeKind::job_completed:
+      return "job_completed";
+    case NoticeKind::job_snoozed:
+      return "job_snoozed";
+    case NoticeKind::job_cancelled:
+      return "job_cancelled";
+    case NoticeKind::job_released:
+      return "job_released";
+    case NoticeKind::worker_died:
+      return "worker_died";
+    case NoticeKind::result_conflict:
+      return "result_conflict";
+    case NoticeKind::heartbeat_failed:
+      return "heartbeat_failed";
+    case NoticeKind::heartbeat_recovered:
+      return "heartbeat_recovered";
+    case NoticeKind::worker_isolated:
+      return "worker_isolated";
+    case NoticeKind::worker_declared_dead:
+      return "worker_declared_dead";
+    case NoticeKind::worker_quiet:
+      return "worker_quiet";
+    case NoticeKind::worker_stopping:
+      return "worker_stopping";
   }
   return "delivery_completed";
 }
@@ -61,6 +85,8 @@ std::string_view to_string(Severity severity) noexcept {
 Severity severity_of(NoticeKind kind) noexcept {
   switch (kind) {
     case NoticeKind::delivery_completed:
+    case NoticeKind::job_completed:
+    case NoticeKind::job_snoozed:
       return Severity::debug;
     case NoticeKind::event_discarded:
     case NoticeKind::route_resumed:
@@ -68,6 +94,11 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::crashes_cleared:
     case NoticeKind::store_recovered:
     case NoticeKind::rows_purged:
+    case NoticeKind::job_cancelled:
+    case NoticeKind::job_released:
+    case NoticeKind::heartbeat_recovered:
+    case NoticeKind::worker_quiet:
+    case NoticeKind::worker_stopping:
       return Severity::info;
     case NoticeKind::retry_scheduled:
     case NoticeKind::event_held:
@@ -78,9 +109,14 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::store_failed:
     case NoticeKind::name_shared:
     case NoticeKind::purge_failed:
+    case NoticeKind::heartbeat_failed:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:
+    case NoticeKind::worker_died:
+    case NoticeKind::result_conflict:
+    case NoticeKind::worker_isolated:
+    case NoticeKind::worker_declared_dead:
       return Severity::error;
   }
   return Severity::error;

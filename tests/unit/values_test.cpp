@@ -324,7 +324,19 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::store_recovered, "store_recovered", Severity::info},
       {N::name_shared, "name_shared", Severity::warning},
       {N::rows_purged, "rows_purged", Severity::info},
-      {N::purge_failed, "purge_failed", Severity::warning}};
+      {N::purge_failed, "purge_failed", Severity::warning},
+      {N::job_completed, "job_completed", Severity::debug},
+      {N::job_snoozed, "job_snoozed", Severity::debug},
+      {N::job_cancelled, "job_cancelled", Severity::info},
+      {N::job_released, "job_released", Severity::info},
+      {N::worker_died, "worker_died", Severity::error},
+      {N::result_conflict, "result_conflict", Severity::error},
+      {N::heartbeat_failed, "heartbeat_failed", Severity::warning},
+      {N::heartbeat_recovered, "heartbeat_recovered", Severity::info},
+      {N::worker_isolated, "worker_isolated", Severity::error},
+      {N::worker_declared_dead, "worker_declared_dead", Severity::error},
+      {N::worker_quiet, "worker_quiet", Severity::info},
+      {N::worker_stopping, "worker_stopping", Severity::info}};
   for (const auto& row : rows) {
     EXPECT_EQ(to_string(row.kind), row.word);
     EXPECT_EQ(severity_of(row.kind), row.severity) << row.word;
