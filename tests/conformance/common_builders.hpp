@@ -1,13 +1,17 @@
 #pragma once
 /// \file
-/// What both suites are written with: patience, ids, payloads, and names in failure messages.
+/// What all suites are written with: patience, results, ids, payloads, and names in failure messages.
 
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <postrider/clock.hpp>
 #include <postrider/ids.hpp>
+#include <postrider/result.hpp>
 
 namespace postrider {
 
@@ -31,6 +35,18 @@ namespace postrider::testing {
 /// Enough for a slow machine, short enough for a hung one.
 [[nodiscard]] inline Deadline soon() {
   return Deadline::after(std::chrono::seconds(30));
+}
+
+/// The value of a call that must succeed. A failure is reported and replaced by an empty value.
+template <class T>
+T value_of(Result<T> result) {
+  if (result.ok()) return std::move(result).value();
+  ADD_FAILURE() << describe(result.error());
+  return T{};
+}
+
+inline void expect_ok(const Result<void>& result) {
+  EXPECT_TRUE(result.ok()) << describe(result.error());
 }
 
 /// A fresh id for anything: event, delivery or dispatch. Thread safety: any thread.

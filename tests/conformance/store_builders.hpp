@@ -16,18 +16,6 @@
 
 namespace postrider::testing {
 
-/// The value of a call that must succeed. A failure is reported and replaced by an empty value.
-template <class T>
-T value_of(Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  ADD_FAILURE() << describe(result.error());
-  return T{};
-}
-
-inline void expect_ok(const Result<void>& result) {
-  EXPECT_TRUE(result.ok()) << describe(result.error());
-}
-
 /// An event of aggregate order/`id`.
 [[nodiscard]] NewEvent order_event(std::string id, std::string payload = "{}");
 /// An event without aggregate.
