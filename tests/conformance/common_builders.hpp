@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What all suites are written with: patience, results, ids, payloads, and names in failure messages.
+/// What all suites are written with: patience, results, ids, payloads, names in failure messages.
 
 #include <ostream>
 #include <string>

@@ -5,6 +5,12 @@ DROP TABLE {schema}{prefix}outbox_queues;
 
 DROP TABLE {schema}{prefix}outbox_workers;
 
+DROP TRIGGER {prefix}outbox_jobs_tell_of_new ON {schema}{prefix}outbox_deliveries;
+
+DROP TRIGGER {prefix}outbox_jobs_tell_of_due_again ON {schema}{prefix}outbox_deliveries;
+
+DROP FUNCTION {schema}{prefix}outbox_tell_workers();
+
 DELETE FROM {schema}{prefix}outbox_deliveries
 WHERE kind = 'job';
 

@@ -140,3 +140,51 @@ CREATE TABLE {schema}{prefix}outbox_queues (
     (rate_limit IS NULL) = (rate_period_ms IS NULL)
     AND (rate_limit IS NULL OR (rate_limit > 0 AND rate_period_ms > 0)))
 );
+
+-- Wakes workers that wait for jobs of this queue. Publish routes pay for a condition on each row and
+-- for no call; one transaction tells of a queue once, as everybody who tells takes a lock of the
+-- whole server at its commit. The channel's name has one length whatever our tables are called.
+CREATE FUNCTION {schema}{prefix}outbox_tell_workers()
+RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+DECLARE
+  told text := pg_catalog.left(coalesce(NEW.queue, OLD.queue), 255);
+BEGIN
+  PERFORM pg_catalog.set_config('postrider.told_queue', told, true);
+  PERFORM pg_catalog.pg_notify(
+    'postrider_jobs_' || pg_catalog.md5(TG_TABLE_SCHEMA || '.{prefix}outbox_deliveries'), told);
+  RETURN NEW;
+END
+$$;
+
+-- BEFORE, so that the first row of a statement is told of before the second is looked at.
+CREATE TRIGGER {prefix}outbox_jobs_tell_of_new
+  BEFORE INSERT ON {schema}{prefix}outbox_deliveries
+  FOR EACH ROW
+  WHEN (NEW.transport = 'database'
+    AND NEW.status = 'pending'
+    AND NEW.available_at <= pg_catalog.clock_timestamp()
+    AND pg_catalog.current_setting('postrider.told_queue', true) IS DISTINCT FROM NEW.queue)
+  EXECUTE FUNCTION {schema}{prefix}outbox_tell_workers();
+
+CREATE TRIGGER {prefix}outbox_jobs_tell_of_due_again
+  AFTER UPDATE OF status, available_at ON {schema}{prefix}outbox_deliveries
+  FOR EACH ROW
+  WHEN (NEW.transport = 'database'
+    AND NEW.status = 'pending'
+    AND NEW.available_at <= pg_catalog.clock_timestamp()
+    AND pg_catalog.current_setting('postrider.told_queue', true) IS DISTINCT FROM NEW.queue)
+  EXECUTE FUNCTION {schema}{prefix}outbox_tell_workers();
+
+CREATE TRIGGER {prefix}outbox_queues_tell_of_resumed
+  AFTER UPDATE OF paused_at ON {schema}{prefix}outbox_queues
+  FOR EACH ROW
+  WHEN (OLD.paused_at IS NOT NULL AND NEW.paused_at IS NULL)
+  EXECUTE FUNCTION {schema}{prefix}outbox_tell_workers();
+
+CREATE TRIGGER {prefix}outbox_queues_tell_of_forgotten
+  AFTER DELETE ON {schema}{prefix}outbox_queues
+  FOR EACH ROW
+  WHEN (OLD.paused_at IS NOT NULL)
+  EXECUTE FUNCTION {schema}{prefix}outbox_tell_workers();
