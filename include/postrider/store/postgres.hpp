@@ -11,6 +11,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/diagnosis.hpp>
+#include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
@@ -29,6 +30,9 @@ struct PostgresOptions {
 
 /// Nothing is connected before the first call.
 [[nodiscard]] std::unique_ptr<Store> make_postgres_store(PostgresOptions options);
+/// With a second connection while it waits for work, which it is told of by NOTIFY: not behind a
+/// pooler in transaction mode.
+[[nodiscard]] std::unique_ptr<JobStore> make_postgres_job_store(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_postgres_purger(PostgresOptions options);

@@ -335,6 +335,30 @@ Result<void> PostgresConnection::run_script(std::string_view sql, std::string_vi
   return done;
 }
 
+Result<std::vector<std::string>> PostgresConnection::await_notification(int wake,
+                                                                        Deadline deadline) {
+  constexpr std::string_view doing = "a notification";
+  if (!connection_) return lost(doing, Stage::before_commit);
+  for (;;) {
+    if (PQconsumeInput(connection_.get()) == 0) return lost(doing, Stage::before_commit);
+    auto said = notifications();
+    const auto left = deadline.remaining().count();
+    if (!said.empty() || left == 0) return said;
+    std::array<pollfd, 2> waiting{{{PQsocket(connection_.get()), POLLIN, 0}, {wake, POLLIN, 0}}};
+    ::poll(waiting.data(), waiting.size(), static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+    if (waiting[1].revents != 0) return said;
+  }
+}
+
+std::vector<std::string> PostgresConnection::notifications() {
+  std::vector<std::string> said;
+  while (auto* const notification = PQnotifies(connection_.get())) {
+    said.emplace_back(notification->extra);
+    PQfreemem(notification);
+  }
+  return said;
+}
+
 Result<std::vector<Rows>> PostgresConnection::exchange(std::span<const Call> calls, Syncs syncs,
                                                        Deadline deadline) {
   POSTRIDER_ASSERT(!calls.empty());

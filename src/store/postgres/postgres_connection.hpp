@@ -88,6 +88,11 @@ class PostgresConnection {
   Result<void> commit(Deadline deadline);
   void rollback(Deadline deadline);
 
+  /// Waits until the server tells something on a channel that this session listens to, and returns
+  /// what was said; with nothing said, `wake` can be read or the deadline has passed.
+  /// Errors: `unavailable` when the connection is gone, and what was said with it.
+  Result<std::vector<std::string>> await_notification(int wake, Deadline deadline);
+
   /// Requires: `open` has succeeded.
   [[nodiscard]] const ServerIdentity& identity() const noexcept { return identity_; }
   /// With the schema that an empty one stands for. Requires: `open` has succeeded.
@@ -107,6 +112,7 @@ class PostgresConnection {
   Result<void> adopt_session(const Rows& session);
   Result<void> lock_session(Deadline deadline);
   [[nodiscard]] bool closed_by_server();
+  [[nodiscard]] std::vector<std::string> notifications();
   [[nodiscard]] Result<void> check_server() const;
   [[nodiscard]] bool in_transaction() const;
 

@@ -1,0 +1,141 @@
+#include "store/postgres/postgres_job_record.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "store/postgres/postgres_job_rows.hpp"
+
+namespace postrider::store::postgres {
+namespace {
+
+/// One array for a column of `updates`.
+template <class Get>
+auto array_of(const std::vector<const JobUpdate*>& updates, Get get) {
+  std::vector<decltype(get(*updates.front()))> values;
+  values.reserve(updates.size());
+  for (const auto* update : updates)
+    values.push_back(get(*update));
+  return values;
+}
+
+class Recording {
+ public:
+  Recording(PostgresConnection& connection, const RecordRequest& request)
+      : connection_(connection), request_(request) {}
+
+  Result<std::vector<RecordAnswer>> run(Deadline deadline) {
+    if (request_.updates.empty()) return std::vector<RecordAnswer>();
+    choose_first_ones();
+    if (auto applied = apply(deadline); !applied) return applied.error();
+    if (auto looked = look_at_the_rest(deadline); !looked) return looked.error();
+    return answers();
+  }
+
+ private:
+  /// Of each dispatch the first update counts. In the order of rows, so that two callers with the
+  /// same rows wait for each other and never in a ring.
+  void choose_first_ones() {
+    std::unordered_set<DispatchId> seen;
+    for (const auto& update : request_.updates) {
+      if (seen.insert(update.dispatch_id).second) first_.push_back(&update);
+    }
+    std::sort(first_.begin(), first_.end(), [](const auto* left, const auto* right) {
+      return left->delivery_id < right->delivery_id;
+    });
+  }
+
+  [[nodiscard]] Call record_call() const {
+    Call call{"jobs_record"};
+    auto& parameters = call.parameters;
+    parameters.time_if(request_.now);
+    parameters.uuids(array_of(first_, [](const auto& row) { return row.delivery_id.value(); }));
+    parameters.uuids(array_of(first_, [](const auto& row) { return row.dispatch_id.value(); }));
+    parameters.texts(
+        array_of(first_, [](const auto& row) { return std::string(to_string(row.status)); }));
+    const auto counts = [&](int JobUpdate::*member) {
+      parameters.small_integers(
+          array_of(first_, [&](const auto& row) { return std::int32_t{row.*member}; }));
+    };
+    counts(&JobUpdate::attempts);
+    counts(&JobUpdate::deaths);
+    counts(&JobUpdate::snoozes);
+    counts(&JobUpdate::interruptions);
+    parameters.integers(
+        array_of(first_, [](const auto& row) { return std::int64_t{row.available_in.count()}; }));
+    const auto texts = [&](std::string JobUpdate::*member) {
+      parameters.texts(
+          array_of(first_, [&](const auto& row) { return storable_text(row.*member); }));
+    };
+    texts(&JobUpdate::failure_code);
+    texts(&JobUpdate::failure_detail);
+    texts(&JobUpdate::result);
+    return call;
+  }
+
+  Result<void> apply(Deadline deadline) {
+    const auto results = connection_.write(std::vector<Call>{record_call()}, deadline);
+    if (!results) return results.error();
+    const auto& rows = results->at(0);
+    for (int row = 0; row < rows.size(); ++row)
+      applied_.insert(DispatchId(rows.uuid(row, 0)));
+    return {};
+  }
+
+  Result<void> look_at_the_rest(Deadline deadline) {
+    std::vector<Uuid> rest;
+    for (const auto* update : first_) {
+      if (applied_.contains(update->dispatch_id)) {
+        results_.emplace(update->dispatch_id, storable_text(update->result));
+      } else {
+        rest.push_back(update->delivery_id.value());
+      }
+    }
+    if (rest.empty()) return {};
+    Call call{"jobs_get"};
+    call.parameters.uuids(rest);
+    const auto results = connection_.read(std::vector<Call>{std::move(call)}, deadline);
+    if (!results) return results.error();
+    const auto& rows = results->at(0);
+    for (int row = 0; row < rows.size(); ++row) {
+      if (rows.is_null(row, 2) || rows.is_null(row, 5)) continue;
+      results_.emplace(DispatchId(rows.uuid(row, 2)), std::string(rows.text(row, 5)));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<RecordAnswer> answers() const {
+    std::unordered_set<DispatchId> fresh = applied_;
+    std::vector<RecordAnswer> answers;
+    answers.reserve(request_.updates.size());
+    for (const auto& update : request_.updates) {
+      const bool recorded = fresh.erase(update.dispatch_id) > 0;
+      answers.push_back(recorded ? RecordAnswer::recorded : compare(update));
+    }
+    return answers;
+  }
+
+  [[nodiscard]] RecordAnswer compare(const JobUpdate& update) const {
+    const auto stored = results_.find(update.dispatch_id);
+    if (stored == results_.end()) return RecordAnswer::stale;
+    const bool same = stored->second == storable_text(update.result);
+    return same ? RecordAnswer::repeated : RecordAnswer::conflict;
+  }
+
+  PostgresConnection& connection_;
+  const RecordRequest& request_;
+  std::vector<const JobUpdate*> first_;
+  std::unordered_set<DispatchId> applied_;
+  std::unordered_map<DispatchId, std::string> results_;  // of dispatches that have ended
+};
+
+}  // namespace
+
+Result<std::vector<RecordAnswer>> record_ends(PostgresConnection& connection,
+                                              const RecordRequest& request, Deadline deadline) {
+  return Recording(connection, request).run(deadline);
+}
+
+}  // namespace postrider::store::postgres

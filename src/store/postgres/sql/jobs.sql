@@ -1,0 +1,631 @@
+-- Jobs, and the workers that take them.
+--
+-- Statements that return a job give its columns in the order of `read_job_columns`; those that
+-- return a task have those of `read_task` behind them, and its event last.
+
+-- name: jobs_take
+-- Dispatches due jobs to worker $2 and returns them as tasks, in order. $1 time, $3 queues and $4
+-- how much of each, $5 the time after which a job counts as more urgent by one, in milliseconds (0:
+-- never), $6 rows altogether.
+--
+-- A queue's pending rows stand in outbox_jobs_take_idx by priority and due time. `lanes` jumps from
+-- priority to priority, so what is delayed in one costs one probe; `picked` then reads each lane
+-- from its front and stops when it has enough, passing over rows that another taker has locked. A
+-- row with a serial key is taken when fewer open rows than its limit stand before it, and a slot is
+-- free (outbox_jobs_serial_idx, outbox_jobs_serial_slot_key): such a row that has to wait costs two
+-- probes. Two takers with old snapshots may still want one slot, and the unique index ends one of
+-- them: the caller then takes again. Rows of queues with a rate wait for each other at the bucket,
+-- not at the jobs.
+-- Only here: works on sets; SQLite goes row by row.
+WITH RECURSIVE clock AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+taker AS MATERIALIZED (
+  SELECT w.id
+  FROM {schema}{prefix}outbox_workers AS w
+  WHERE w.id = $2::uuid
+    AND w.state IN ('running', 'quiet', 'stopping')),
+buckets AS MATERIALIZED (
+  SELECT
+    q.queue,
+    least(
+      q.rate_limit,
+      CASE
+        WHEN q.refilled_at IS NULL THEN q.rate_limit
+        ELSE q.tokens
+          + greatest(date_part('epoch', c.now - q.refilled_at), 0) * 1000 * q.rate_limit
+            / q.rate_period_ms
+      END)::double precision AS tokens
+  FROM {schema}{prefix}outbox_queues AS q
+    CROSS JOIN clock AS c
+  WHERE q.queue = ANY ($3::text[])
+    AND q.rate_limit IS NOT NULL
+    AND q.paused_at IS NULL
+    AND EXISTS (SELECT 1 FROM taker)
+  ORDER BY q.queue
+  FOR NO KEY UPDATE OF q),
+asked AS MATERIALIZED (
+  -- A token that lacks a billionth by rounding is one.
+  SELECT
+    a.queue,
+    least(a.at_most, floor(b.tokens + 1e-9))::bigint AS at_most,
+    a.place
+  FROM unnest($3::text[], $4::bigint[]) WITH ORDINALITY AS a (queue, at_most, place)
+    LEFT JOIN buckets AS b ON b.queue = a.queue
+  WHERE EXISTS (SELECT 1 FROM taker)
+    AND NOT EXISTS (
+      SELECT 1
+      FROM {schema}{prefix}outbox_queues AS q
+      WHERE q.queue = a.queue
+        AND q.paused_at IS NOT NULL)),
+lanes AS (
+  SELECT a.queue, h.priority, h.available_at
+  FROM asked AS a
+    CROSS JOIN LATERAL (
+      SELECT d.priority, d.available_at
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.queue = a.queue
+        AND d.status = 'pending'
+        AND d.transport = 'database'
+      ORDER BY d.priority, d.available_at
+      LIMIT 1) AS h
+  WHERE a.at_most > 0
+  UNION ALL
+  SELECT l.queue, h.priority, h.available_at
+  FROM lanes AS l
+    CROSS JOIN LATERAL (
+      SELECT d.priority, d.available_at
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.queue = l.queue
+        AND d.priority > l.priority
+        AND d.status = 'pending'
+        AND d.transport = 'database'
+      ORDER BY d.priority, d.available_at
+      LIMIT 1) AS h),
+picked AS MATERIALIZED (
+  SELECT p.id, p.queue, p.serial_key, p.serial_limit, p.event_seq, row_number() OVER () AS place
+  FROM (
+    SELECT t.id, t.queue, t.serial_key, t.serial_limit, t.event_seq
+    FROM (
+      SELECT a.queue, a.at_most
+      FROM asked AS a
+      WHERE a.at_most > 0
+      ORDER BY a.place) AS a
+      CROSS JOIN LATERAL (
+        SELECT j.id, j.queue, j.serial_key, j.serial_limit, j.event_seq
+        FROM (
+          SELECT l.priority
+          FROM lanes AS l
+            CROSS JOIN clock AS c
+          WHERE l.queue = a.queue
+            AND l.available_at <= c.now
+          ORDER BY
+            l.priority - CASE
+              WHEN $5::bigint > 0
+                THEN floor(date_part('epoch', c.now - l.available_at) * 1000 / $5::bigint)
+              ELSE 0
+            END,
+            l.available_at,
+            l.priority) AS l
+          CROSS JOIN LATERAL (
+            SELECT d.id, d.queue, d.serial_key, d.serial_limit, d.event_seq
+            FROM {schema}{prefix}outbox_deliveries AS d
+            WHERE d.queue = a.queue
+              AND d.priority = l.priority
+              AND d.status = 'pending'
+              AND d.transport = 'database'
+              AND d.available_at <= (SELECT c.now FROM clock AS c)
+              AND (
+                d.serial_key IS NULL
+                OR (
+                  (
+                    SELECT count(*)
+                    FROM (
+                      SELECT 1
+                      FROM {schema}{prefix}outbox_deliveries AS h
+                      WHERE h.queue = d.queue
+                        AND h.serial_key = d.serial_key
+                        AND h.status IN ('pending', 'dispatched')
+                        AND (h.event_seq, h.id) < (d.event_seq, d.id)
+                      LIMIT d.serial_limit) AS h) < d.serial_limit
+                  AND (
+                    SELECT count(*)
+                    FROM {schema}{prefix}outbox_deliveries AS u
+                    WHERE u.queue = d.queue
+                      AND u.serial_key = d.serial_key
+                      AND u.serial_slot IS NOT NULL) < d.serial_limit))
+            ORDER BY d.available_at, d.id
+            LIMIT a.at_most
+            FOR NO KEY UPDATE OF d SKIP LOCKED) AS j
+        LIMIT a.at_most) AS t
+    LIMIT $6::bigint) AS p
+  LIMIT 1000),
+slotted AS MATERIALIZED (
+  SELECT
+    n.id,
+    n.place,
+    n.serial_key IS NOT NULL AS serial,
+    CASE
+      WHEN n.serial_key IS NOT NULL THEN (
+        SELECT s.slot
+        FROM generate_series(0, n.serial_limit - 1) AS s (slot)
+        WHERE NOT EXISTS (
+          SELECT 1
+          FROM {schema}{prefix}outbox_deliveries AS u
+          WHERE u.queue = n.queue
+            AND u.serial_key = n.serial_key
+            AND u.serial_slot = s.slot)
+        ORDER BY s.slot
+        OFFSET n.nth - 1
+        LIMIT 1)
+    END AS slot
+  FROM (
+    SELECT
+      p.*,
+      row_number() OVER (
+        PARTITION BY p.queue, p.serial_key
+        ORDER BY p.event_seq, p.id) AS nth
+    FROM picked AS p) AS n),
+taken AS (
+  UPDATE {schema}{prefix}outbox_deliveries AS d
+  SET status = 'dispatched',
+    dispatch_id = gen_random_uuid(),
+    dispatched_at = c.now,
+    delivery_timeout_at = c.now + d.timeout_ms * interval '1 ms',
+    worker = $2::uuid,
+    serial_slot = s.slot,
+    deaths = d.deaths + 1,
+    result = NULL
+  FROM slotted AS s
+    CROSS JOIN clock AS c
+  WHERE d.id = s.id
+    AND (s.slot IS NOT NULL OR NOT s.serial)
+  RETURNING
+    d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
+    d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    c.now, d.delivery_timeout_at, d.checkpoint, s.place),
+charged AS (
+  UPDATE {schema}{prefix}outbox_queues AS q
+  SET tokens = b.tokens - t.jobs,
+    refilled_at = c.now
+  FROM buckets AS b
+    INNER JOIN (
+      SELECT taken.queue, count(*) AS jobs
+      FROM taken
+      GROUP BY taken.queue) AS t ON t.queue = b.queue
+    CROSS JOIN clock AS c
+  WHERE q.queue = b.queue)
+SELECT
+  t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
+  t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
+  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
+  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+FROM taken AS t
+  INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq
+ORDER BY t.place;
+
+-- name: jobs_next_due
+-- When another job of queues $2 becomes due after now, or a token of a queue with due jobs is
+-- there, and the time now. Index: outbox_jobs_take_idx, one or two probes for each priority.
+-- Only here: works on sets; SQLite goes row by row.
+WITH RECURSIVE clock AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+asked AS MATERIALIZED (
+  SELECT
+    a.queue,
+    CASE
+      WHEN q.refilled_at IS NOT NULL THEN q.refilled_at
+        + greatest(1 - q.tokens, 0) * q.rate_period_ms / q.rate_limit * interval '1 ms'
+    END AS token_at
+  FROM unnest($2::text[]) AS a (queue)
+    LEFT JOIN {schema}{prefix}outbox_queues AS q ON q.queue = a.queue
+  WHERE q.paused_at IS NULL),
+lanes AS (
+  SELECT a.queue, a.token_at, h.priority, h.available_at
+  FROM asked AS a
+    CROSS JOIN LATERAL (
+      SELECT d.priority, d.available_at
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.queue = a.queue
+        AND d.status = 'pending'
+        AND d.transport = 'database'
+      ORDER BY d.priority, d.available_at
+      LIMIT 1) AS h
+  UNION ALL
+  SELECT l.queue, l.token_at, h.priority, h.available_at
+  FROM lanes AS l
+    CROSS JOIN LATERAL (
+      SELECT d.priority, d.available_at
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.queue = l.queue
+        AND d.priority > l.priority
+        AND d.status = 'pending'
+        AND d.transport = 'database'
+      ORDER BY d.priority, d.available_at
+      LIMIT 1) AS h)
+SELECT
+  c.now,
+  (
+    SELECT min(
+      CASE
+        WHEN l.available_at > c.now THEN greatest(l.available_at, l.token_at)
+        WHEN l.token_at > c.now THEN l.token_at
+        ELSE (
+          SELECT d.available_at
+          FROM {schema}{prefix}outbox_deliveries AS d
+          WHERE d.queue = l.queue
+            AND d.priority = l.priority
+            AND d.status = 'pending'
+            AND d.transport = 'database'
+            AND d.available_at > c.now
+          ORDER BY d.available_at
+          LIMIT 1)
+      END)
+    FROM lanes AS l) AS next_at
+FROM clock AS c;
+
+-- name: jobs_hand_out
+-- Dispatches due jobs of the routes $2 that go to a broker, $3 at most, and returns them as tasks:
+-- by route, due time and id. Serial keys as in jobs_take. Indexes: outbox_jobs_hand_out_idx, and for
+-- rows with a key outbox_jobs_serial_idx and outbox_jobs_serial_slot_key.
+-- Only here: works on sets; SQLite goes row by row.
+WITH clock AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+picked AS MATERIALIZED (
+  SELECT p.id, p.queue, p.serial_key, p.serial_limit, p.event_seq, row_number() OVER () AS place
+  FROM (
+    SELECT j.id, j.queue, j.serial_key, j.serial_limit, j.event_seq
+    FROM (
+      SELECT a.route
+      FROM unnest($2::text[]) WITH ORDINALITY AS a (route, place)
+      ORDER BY a.place) AS a
+      CROSS JOIN LATERAL (
+        SELECT d.id, d.queue, d.serial_key, d.serial_limit, d.event_seq
+        FROM {schema}{prefix}outbox_deliveries AS d
+        WHERE d.route = a.route
+          AND d.status = 'pending'
+          AND d.transport = 'broker'
+          AND d.available_at <= (SELECT c.now FROM clock AS c)
+          AND NOT EXISTS (
+            SELECT 1
+            FROM {schema}{prefix}outbox_queues AS q
+            WHERE q.queue = d.queue
+              AND q.paused_at IS NOT NULL)
+          AND (
+            d.serial_key IS NULL
+            OR (
+              (
+                SELECT count(*)
+                FROM (
+                  SELECT 1
+                  FROM {schema}{prefix}outbox_deliveries AS h
+                  WHERE h.queue = d.queue
+                    AND h.serial_key = d.serial_key
+                    AND h.status IN ('pending', 'dispatched')
+                    AND (h.event_seq, h.id) < (d.event_seq, d.id)
+                  LIMIT d.serial_limit) AS h) < d.serial_limit
+              AND (
+                SELECT count(*)
+                FROM {schema}{prefix}outbox_deliveries AS u
+                WHERE u.queue = d.queue
+                  AND u.serial_key = d.serial_key
+                  AND u.serial_slot IS NOT NULL) < d.serial_limit))
+        ORDER BY d.available_at, d.id
+        LIMIT $3::bigint
+        FOR NO KEY UPDATE OF d SKIP LOCKED) AS j
+    LIMIT $3::bigint) AS p
+  LIMIT 1000),
+slotted AS MATERIALIZED (
+  SELECT
+    n.id,
+    n.place,
+    n.serial_key IS NOT NULL AS serial,
+    CASE
+      WHEN n.serial_key IS NOT NULL THEN (
+        SELECT s.slot
+        FROM generate_series(0, n.serial_limit - 1) AS s (slot)
+        WHERE NOT EXISTS (
+          SELECT 1
+          FROM {schema}{prefix}outbox_deliveries AS u
+          WHERE u.queue = n.queue
+            AND u.serial_key = n.serial_key
+            AND u.serial_slot = s.slot)
+        ORDER BY s.slot
+        OFFSET n.nth - 1
+        LIMIT 1)
+    END AS slot
+  FROM (
+    SELECT
+      p.*,
+      row_number() OVER (
+        PARTITION BY p.queue, p.serial_key
+        ORDER BY p.event_seq, p.id) AS nth
+    FROM picked AS p) AS n),
+taken AS (
+  UPDATE {schema}{prefix}outbox_deliveries AS d
+  SET status = 'dispatched',
+    dispatch_id = gen_random_uuid(),
+    dispatched_at = c.now,
+    delivery_timeout_at = c.now + d.timeout_ms * interval '1 ms',
+    serial_slot = s.slot,
+    deaths = d.deaths + 1,
+    result = NULL
+  FROM slotted AS s
+    CROSS JOIN clock AS c
+  WHERE d.id = s.id
+    AND (s.slot IS NOT NULL OR NOT s.serial)
+  RETURNING
+    d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
+    d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    c.now, d.delivery_timeout_at, d.checkpoint, s.place)
+SELECT
+  t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
+  t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
+  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
+  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+FROM taken AS t
+  INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq
+ORDER BY t.place;
+
+-- name: jobs_next_hand_out
+-- When another job of the routes $2 becomes due after now, and the time now. Index:
+-- outbox_jobs_hand_out_idx, one probe for each route.
+-- Only here: works on sets; SQLite goes row by row.
+SELECT
+  c.now,
+  (
+    SELECT min(n.available_at)
+    FROM unnest($2::text[]) AS a (route)
+      CROSS JOIN LATERAL (
+        SELECT d.available_at
+        FROM {schema}{prefix}outbox_deliveries AS d
+        WHERE d.route = a.route
+          AND d.status = 'pending'
+          AND d.transport = 'broker'
+          AND d.available_at > c.now
+        ORDER BY d.available_at
+        LIMIT 1) AS n) AS next_at
+FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c;
+
+-- name: jobs_start
+-- Gives the dispatch $4 of delivery $3, of job $5, to worker $2, and returns it as a task. No row:
+-- see jobs_get. Primary key.
+-- Only here: works on sets; SQLite goes row by row.
+WITH started AS (
+  UPDATE {schema}{prefix}outbox_deliveries AS d
+  SET worker = $2::uuid
+  FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+  WHERE d.id = $3::uuid
+    AND d.kind = 'job'
+    AND d.status = 'dispatched'
+    AND d.dispatch_id = $4::uuid
+    AND d.job = $5::text
+    AND d.worker IS NULL
+    AND EXISTS (
+      SELECT 1
+      FROM {schema}{prefix}outbox_workers AS w
+      WHERE w.id = $2::uuid
+        AND w.state IN ('running', 'quiet', 'stopping'))
+  RETURNING
+    d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
+    d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    c.now, d.delivery_timeout_at, d.checkpoint)
+SELECT
+  t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
+  t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
+  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
+  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
+  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+FROM started AS t
+  INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq;
+
+-- name: jobs_get
+-- What became of these deliveries: who has what. Primary key.
+-- Only here: works on sets; SQLite goes row by row.
+SELECT d.id, d.status, d.dispatch_id, d.job, d.worker, d.result
+FROM {schema}{prefix}outbox_deliveries AS d
+WHERE d.id = ANY ($1::uuid[])
+  AND d.kind = 'job';
+
+-- name: jobs_record
+-- Ends the dispatches that are still running, and no others (compare-and-set): returns those.
+-- Pending again, a row keeps its dispatch and its result, so that the same end told
+-- twice is known. Primary key.
+-- Only here: works on sets; SQLite goes row by row.
+UPDATE {schema}{prefix}outbox_deliveries AS d
+SET status = n.status,
+  attempts = n.attempts,
+  deaths = n.deaths,
+  snoozes = n.snoozes,
+  interruptions = n.interruptions,
+  available_at = CASE
+    WHEN n.status = 'pending' THEN c.now + n.available_in_ms * interval '1 ms'
+    ELSE d.available_at
+  END,
+  dispatched_at = CASE WHEN n.status <> 'pending' THEN d.dispatched_at END,
+  delivery_timeout_at = NULL,
+  finished_at = CASE WHEN n.status <> 'pending' THEN c.now END,
+  worker = CASE WHEN n.status <> 'pending' THEN d.worker END,
+  serial_slot = NULL,
+  cancel_requested_at = CASE WHEN n.status <> 'pending' THEN d.cancel_requested_at END,
+  failure_code = n.failure_code,
+  failure_detail = n.failure_detail,
+  result = n.result
+FROM unnest(
+    $2::uuid[], $3::uuid[], $4::text[], $5::integer[], $6::integer[], $7::integer[],
+    $8::integer[], $9::bigint[], $10::text[], $11::text[], $12::text[]) AS n (
+    id, dispatch_id, status, attempts, deaths, snoozes, interruptions, available_in_ms,
+    failure_code, failure_detail, result)
+  CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+WHERE d.id = n.id
+  AND d.kind = 'job'
+  AND d.status = 'dispatched'
+  AND d.dispatch_id = n.dispatch_id
+RETURNING d.dispatch_id;
+
+-- name: jobs_touch
+-- Writes what a running attempt says, while it is current. An extension counts from now, ends at the
+-- route's limit and takes no time away. $2 delivery, $3 dispatch, $4 extension in milliseconds, $5
+-- percent, $6 note, $7 checkpoint; null leaves as it is. Primary key.
+-- Only here: works on sets; SQLite goes row by row.
+UPDATE {schema}{prefix}outbox_deliveries AS d
+SET delivery_timeout_at = greatest(
+    d.delivery_timeout_at,
+    least(
+      c.now + $4::bigint * interval '1 ms',
+      CASE
+        WHEN $4::bigint IS NOT NULL THEN d.dispatched_at + d.timeout_limit_ms * interval '1 ms'
+      END)),
+  percent = coalesce($5::integer, d.percent),
+  note = coalesce($6::text, d.note),
+  checkpoint = coalesce($7::bytea, d.checkpoint)
+FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+WHERE d.id = $2::uuid
+  AND d.kind = 'job'
+  AND d.status = 'dispatched'
+  AND d.dispatch_id = $3::uuid
+RETURNING d.cancel_requested_at IS NOT NULL AS cancel_requested, d.delivery_timeout_at, c.now;
+
+-- name: jobs_attempt
+-- The same for an attempt that only asks.
+-- Only here: works on sets; SQLite goes row by row.
+SELECT d.cancel_requested_at IS NOT NULL AS cancel_requested, d.delivery_timeout_at, c.now
+FROM {schema}{prefix}outbox_deliveries AS d
+  CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+WHERE d.id = $2::uuid
+  AND d.kind = 'job'
+  AND d.status = 'dispatched'
+  AND d.dispatch_id = $3::uuid;
+
+-- name: jobs_lost
+-- Attempts that nobody will end, $2 at most: of dead workers, then overdue ones. `holders` jumps
+-- from worker to worker in outbox_jobs_worker_idx, so that those that live cost one probe each,
+-- however many jobs they run. Overdue ones: outbox_deliveries_timeout_idx.
+-- Only here: works on sets; SQLite goes row by row.
+WITH RECURSIVE clock AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+holders AS (
+  (
+    SELECT d.worker
+    FROM {schema}{prefix}outbox_deliveries AS d
+    WHERE d.status = 'dispatched'
+      AND d.worker IS NOT NULL
+    ORDER BY d.worker
+    LIMIT 1)
+  UNION ALL
+  SELECT n.worker
+  FROM holders AS h
+    CROSS JOIN LATERAL (
+      SELECT d.worker
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.status = 'dispatched'
+        AND d.worker > h.worker
+      ORDER BY d.worker
+      LIMIT 1) AS n),
+gone AS MATERIALIZED (
+  SELECT h.worker
+  FROM holders AS h
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM {schema}{prefix}outbox_workers AS w
+    WHERE w.id = h.worker
+      AND w.state <> 'dead')),
+orphans AS MATERIALIZED (
+  SELECT j.id
+  FROM gone AS g
+    CROSS JOIN LATERAL (
+      SELECT d.id
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.status = 'dispatched'
+        AND d.worker = g.worker
+      LIMIT $2::bigint) AS j
+  LIMIT $2::bigint),
+overdue AS MATERIALIZED (
+  SELECT d.id
+  FROM {schema}{prefix}outbox_deliveries AS d
+  WHERE d.status = 'dispatched'
+    AND d.delivery_timeout_at <= (SELECT c.now FROM clock AS c)
+    AND d.kind = 'job'
+    AND (d.worker IS NULL OR d.worker NOT IN (SELECT g.worker FROM gone AS g))
+  ORDER BY d.delivery_timeout_at
+  LIMIT $2::bigint),
+lost AS MATERIALIZED (
+  SELECT l.id, l.worker_died
+  FROM (
+    SELECT o.id, true AS worker_died
+    FROM orphans AS o
+    UNION ALL
+    SELECT v.id, false AS worker_died
+    FROM overdue AS v) AS l
+  LIMIT $2::bigint)
+SELECT
+  d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
+  d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
+  d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+  d.worker, l.worker_died
+FROM lost AS l
+  INNER JOIN {schema}{prefix}outbox_deliveries AS d ON d.id = l.id
+ORDER BY l.worker_died DESC, d.delivery_timeout_at, d.id;
+
+-- name: jobs_channel
+-- On which channel the triggers tell of jobs; NOTIFY takes names of 63 bytes at most. No table.
+-- Only here: SQLite tells by the file.
+SELECT 'postrider_jobs_' || md5(n.nspname || '.' || c.relname) AS channel
+FROM pg_class AS c
+  INNER JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = '{schema}{prefix}outbox_deliveries'::regclass;
+
+-- name: workers_beat
+-- Registers worker $2, or says that it lives. No row: it has been declared dead, or had signed off.
+-- Primary key.
+INSERT INTO {schema}{prefix}outbox_workers AS w (
+  id, name, host, pid, version, queues, state, started_at, last_seen_at)
+SELECT $2::uuid, $3::text, $4::text, $5::bigint, $6::text, to_json($7::text[])::text, $8::text,
+  c.now, c.now
+FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+ON CONFLICT (id) DO UPDATE
+SET queues = excluded.queues,
+  state = excluded.state,
+  last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at)
+WHERE w.state IN ('running', 'quiet', 'stopping')
+  OR (w.state = 'stopped' AND excluded.state = 'stopped')
+RETURNING w.id;
+
+-- name: jobs_running
+-- What worker $1 runs, and what of it a person wants to stop. Index: outbox_jobs_worker_idx.
+SELECT d.dispatch_id, d.cancel_requested_at IS NOT NULL AS cancel_requested
+FROM {schema}{prefix}outbox_deliveries AS d
+WHERE d.status = 'dispatched'
+  AND d.worker = $1::uuid;
+
+-- name: workers_declare_dead
+-- This start of a worker is gone. Primary key.
+UPDATE {schema}{prefix}outbox_workers
+SET state = 'dead'
+WHERE id = $1::uuid
+  AND state IN ('running', 'quiet', 'stopping')
+RETURNING id;
+
+-- name: workers_expire
+-- Declares workers dead that said nothing for $2 milliseconds. Index: outbox_workers_alive_idx.
+UPDATE {schema}{prefix}outbox_workers AS w
+SET state = 'dead'
+FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+WHERE w.state IN ('running', 'quiet', 'stopping')
+  AND w.last_seen_at <= c.now - $2::bigint * interval '1 ms'
+RETURNING w.id;
+
+-- name: workers_on_host
+-- Workers on host $1 that have not ended, one row for each of their queues, in order. Index:
+-- outbox_workers_alive_idx, all of it.
+SELECT w.id, w.name, w.host, w.pid, w.version, w.state, q.queue
+FROM {schema}{prefix}outbox_workers AS w
+  LEFT JOIN LATERAL json_array_elements_text(w.queues::json) WITH ORDINALITY AS q (queue, place)
+    ON true
+WHERE w.state IN ('running', 'quiet', 'stopping')
+  AND w.host = $1::text
+ORDER BY w.started_at, w.id, q.place;
