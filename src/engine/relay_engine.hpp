@@ -80,8 +80,8 @@ class RelayEngine {
   core::RelayCore core_;
   LaneReports reports_;
   std::vector<std::unique_ptr<PublisherLane>> lanes_;
-  CallLane store_lane_;
-  std::optional<CallLane> purge_lane_;  // with a purger
+  CallLane<core::Input> store_lane_;
+  std::optional<CallLane<core::Input>> purge_lane_;  // with a purger
 
   std::queue<core::Input> inputs_;
   std::optional<End> end_;
