@@ -11,6 +11,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/diagnosis.hpp>
+#include <postrider/job_operations.hpp>
 #include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
@@ -35,6 +36,7 @@ struct PostgresOptions {
 [[nodiscard]] std::unique_ptr<JobStore> make_postgres_job_store(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
+[[nodiscard]] std::unique_ptr<JobOperations> make_postgres_job_operations(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_postgres_purger(PostgresOptions options);
 /// Compares the server's clock with `clock`, which must outlive it.
 [[nodiscard]] std::unique_ptr<Doctor> make_postgres_doctor(PostgresOptions options,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <postrider/diagnosis.hpp>
+#include <postrider/job_operations.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
@@ -25,6 +26,7 @@ struct SqliteOptions {
 [[nodiscard]] std::unique_ptr<Store> make_sqlite_store(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<JobOperations> make_sqlite_job_operations(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_sqlite_purger(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Doctor> make_sqlite_doctor(SqliteOptions options);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <postrider/clock.hpp>
+#include <postrider/job_operations.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/store.hpp>
@@ -29,6 +30,8 @@ class MemoryDatabase;
 
 [[nodiscard]] std::unique_ptr<Store> make_memory_store(std::shared_ptr<MemoryDatabase> database);
 [[nodiscard]] std::unique_ptr<Operations> make_memory_operations(
+    std::shared_ptr<MemoryDatabase> database);
+[[nodiscard]] std::unique_ptr<JobOperations> make_memory_job_operations(
     std::shared_ptr<MemoryDatabase> database);
 
 /// Has idempotency keys and no receipts: there is no inbox in memory.

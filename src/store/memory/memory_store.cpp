@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "store/memory/memory_database.hpp"
+#include "store/memory/memory_events.hpp"
 #include "values/lease_bounds.hpp"
 
 namespace postrider::testing {
@@ -85,43 +86,6 @@ std::vector<OpenHead> open_heads(const Tables& tables, std::set<std::string> key
 
 void collect_key(std::set<std::string>& keys, const Event& event) {
   if (event.aggregate) keys.insert(aggregate_key(*event.aggregate));
-}
-
-Error taken(std::string_view what) {
-  return {ErrorCode::already_exists, Disposition::reject,
-          std::string(what) + " is taken. Nothing was written; give each event its own.",
-          std::string(origin), ""};
-}
-
-Result<void> check_free(const Tables& tables, std::span<const NewEvent> events) {
-  std::set<EventId> ids;
-  std::set<std::pair<Aggregate, std::int64_t>> versions;
-  for (const auto& event : events) {
-    if (event.id && (tables.has_event_id(*event.id) || !ids.insert(*event.id).second)) {
-      return taken("an event's id");
-    }
-    if (!event.aggregate || !event.aggregate_version) continue;
-    const auto& aggregate = *event.aggregate;
-    const auto version = *event.aggregate_version;
-    if (tables.has_version(aggregate, version) || !versions.insert({aggregate, version}).second) {
-      return taken("an aggregate's version");
-    }
-  }
-  return {};
-}
-
-Event to_event(const NewEvent& written, EventId id, Timestamp now) {
-  Event event;
-  event.id = id;
-  event.aggregate = written.aggregate;
-  event.aggregate_version = written.aggregate_version;
-  event.type = written.type;
-  event.payload = written.payload;
-  event.content_type = written.content_type;
-  event.headers = written.headers;
-  event.created_at = now;
-  event.available_at = written.available_at;
-  return event;
 }
 
 bool holds(const PartitionRow& row, FencingToken token) {
@@ -316,21 +280,6 @@ class Settling {
   SettleResult result_;
 };
 
-/// All of them or none.
-Result<std::vector<EventId>> insert_all(MemoryDatabase& database, std::span<const NewEvent> events)
-    POSTRIDER_REQUIRES(database.mutex) {
-  auto& tables = database.tables;
-  if (auto free = check_free(tables, events); !free) return free.error();
-  const auto now = database.time_of(std::nullopt);
-  std::vector<EventId> ids;
-  ids.reserve(events.size());
-  for (const auto& event : events) {
-    ids.push_back(event.id ? *event.id : EventId(database.ids.next()));
-    tables.insert_event(to_event(event, ids.back(), now), "");
-  }
-  return ids;
-}
-
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryDatabase> database) : database_(std::move(database)) {}
@@ -349,7 +298,7 @@ class MemoryStore final : public Store {
   Result<std::vector<EventId>> add(std::span<const NewEvent> events,
                                    Deadline /*deadline*/) override {
     const MutexLock lock(database_->mutex);
-    return insert_all(*database_, events);
+    return insert_events(*database_, events);
   }
 
   Result<EventId> add_once(const NewEvent& event, const IdempotencyKey& key,
@@ -406,7 +355,7 @@ Result<EventId> MemoryStore::add_once(const NewEvent& event, const IdempotencyKe
                  "key for a new request.",
                  std::string(origin), ""};
   }
-  const auto written = insert_all(*database_, {&event, 1});
+  const auto written = insert_events(*database_, {&event, 1});
   if (!written) return written.error();
   const auto now = database_->time_of(std::nullopt);
   keys.emplace(std::pair(key.scope, key.key), KeyRow{written->front(), hash, now});
