@@ -51,6 +51,12 @@ struct Beaten {
 struct BeatFailed {
   Error error;
 };
+/// An attempt has moved its deadline, as the store has answered it.
+struct Extended {
+  DispatchId dispatch_id;
+  milliseconds until_timeout{0};
+  Instant asked_at{};
+};
 /// An attempt has ended.
 struct Ended {
   DispatchId dispatch_id;
@@ -62,7 +68,8 @@ struct Ended {
 using WorkerInput =
     std::variant<worker_input::Begin, worker_input::Tick, worker_input::Woken, worker_input::Stop,
                  worker_input::Taken, worker_input::Recorded, worker_input::StoreFailed,
-                 worker_input::Beaten, worker_input::BeatFailed, worker_input::Ended>;
+                 worker_input::Beaten, worker_input::BeatFailed, worker_input::Extended,
+                 worker_input::Ended>;
 
 namespace worker_action {
 

@@ -1,0 +1,214 @@
+// Inputs: what a step changes before the next actions are planned.
+#include "core/worker_core.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace postrider::core {
+
+WorkerCore::WorkerCore(WorkerInfo info, WorkerOptions options, std::size_t slots, bool can_kill,
+                       IdGenerator& ids, Random& random)
+    : info_(std::move(info)),
+      options_(std::move(options)),
+      slots_(std::min(slots, options_.concurrency)),
+      can_kill_(can_kill),
+      ids_(&ids),
+      take_plan_(options_.queues, options_.poll),
+      store_backoff_(least_backoff, most_store_backoff, random),
+      beat_backoff_(std::min(least_backoff, options_.heartbeat), options_.heartbeat, random) {
+  POSTRIDER_ASSERT(slots_ > 0);
+}
+
+std::vector<WorkerAction> WorkerCore::step(WorkerInput input, Instant now) {
+  std::vector<WorkerInput> inputs;
+  inputs.push_back(std::move(input));
+  return step(std::move(inputs), now);
+}
+
+std::vector<WorkerAction> WorkerCore::step(std::vector<WorkerInput> inputs, Instant now) {
+  now_ = now;
+  for (auto& input : inputs)
+    if (!done()) std::visit([&](auto& given) { on(given); }, input);
+  if (phase_ != Phase::idle && !done()) plan();
+  return std::exchange(actions_, {});
+}
+
+void WorkerCore::on(worker_input::Begin&) {
+  POSTRIDER_ASSERT(phase_ == Phase::idle);
+  phase_ = Phase::running;
+  info_.state = WorkerState::running;
+  beat_at_ = now_;
+  store_at_ = now_;
+  if (stop_early_) become_quiet();
+}
+
+void WorkerCore::on(worker_input::Tick&) {}
+
+void WorkerCore::on(worker_input::Woken&) {
+  take_plan_.wake(now_);
+}
+
+void WorkerCore::on(worker_input::Stop&) {
+  if (phase_ == Phase::idle) {
+    stop_early_ = true;
+  } else if (phase_ == Phase::running) {
+    become_quiet();
+  } else if (phase_ == Phase::quiet) {
+    become_stopping();
+  }
+}
+
+// What arrives after the stop was asked for is still run, for as long as the grace lasts: to give
+// it back would cost a dispatch.
+void WorkerCore::on(worker_input::Taken& taken) {
+  POSTRIDER_ASSERT(call_ == StoreCall::take);
+  call_ = StoreCall::none;
+  store_succeeded();
+  take_plan_.on_taken(taken.batch, now_);
+  const bool ours = taking_as_ == info_.id && last_beat_ && now_ < isolated_at();
+  const bool start = ours && phase_ <= Phase::quiet;
+  for (auto& task : taken.batch.tasks)
+    take_up(std::move(task), taken.asked_at, start);
+}
+
+// An end may let the next job of its serial key go, or make its own job due again.
+void WorkerCore::on(worker_input::Recorded& recorded) {
+  POSTRIDER_ASSERT(call_ == StoreCall::record && recorded.answers.size() == recording_.size());
+  call_ = StoreCall::none;
+  store_succeeded();
+  one_by_one_ -= std::min(one_by_one_, recording_.size());
+  const auto ends = std::exchange(recording_, {});
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    take_answer(ends[i], recorded.answers[i]);
+  take_plan_.wake(now_);
+}
+
+void WorkerCore::on(worker_input::StoreFailed& failed) {
+  const auto call = std::exchange(call_, StoreCall::none);
+  POSTRIDER_ASSERT(call != StoreCall::none);
+  if (call == StoreCall::take) {
+    take_plan_.on_failed();
+    store_failed(failed.error);
+  } else if (failed.error.disposition == Disposition::reject) {
+    on_end_refused(failed.error);
+  } else {
+    on_record_failed(failed.error);
+  }
+}
+
+// They are recorded again, whether they were applied or not: the same end twice is harmless. Once a
+// stop has no more time, their deadlines will tell.
+void WorkerCore::on_record_failed(const Error& error) {
+  store_failed(error);
+  if (is_stopping() && now_ >= record_until_) {
+    report_.unrecorded += recording_.size();
+    recording_.clear();
+    return;
+  }
+  ends_.insert(ends_.begin(), std::make_move_iterator(recording_.begin()),
+               std::make_move_iterator(recording_.end()));
+  recording_.clear();
+}
+
+// One that will never be accepted must not hold up the others.
+void WorkerCore::on_end_refused(const Error& error) {
+  if (recording_.size() > 1) {
+    one_by_one_ = recording_.size();
+    ends_.insert(ends_.begin(), std::make_move_iterator(recording_.begin()),
+                 std::make_move_iterator(recording_.end()));
+  } else {
+    one_by_one_ -= std::min<std::size_t>(one_by_one_, 1);
+    ++report_.unrecorded;
+    auto notice = recording_.front().about;
+    notice.kind = NoticeKind::store_failed;
+    notice.code = to_string(error.code);
+    notice.detail =
+        "this end cannot be recorded, its deadline will end the attempt: " + error.message;
+    notify(std::move(notice));
+  }
+  recording_.clear();
+}
+
+void WorkerCore::on(worker_input::Beaten& beaten) {
+  POSTRIDER_ASSERT(beat_open_);
+  beat_open_ = false;
+  if (beat_backoff_.failing()) tell(NoticeKind::heartbeat_recovered, "worker " + info_.name);
+  beat_backoff_.reset();
+  signed_off_ = signing_off_;
+  if (!beaten.answer.known) return on_declared_dead();
+  last_beat_ = beaten.asked_at;
+  isolated_ = false;
+  for (const auto& dispatch : beaten.answer.lost)
+    if (const auto found = attempts_.find(dispatch); found != attempts_.end()) lose(found);
+  for (const auto& dispatch : beaten.answer.cancelled) {
+    const auto found = attempts_.find(dispatch);
+    if (found == attempts_.end() || found->second.job.cancel_requested) continue;
+    found->second.job.cancel_requested = true;
+    ask_to_stop(found, options_.kill_grace);
+  }
+}
+
+// Others have given away what this start was running. It goes on as another one, or not at all.
+void WorkerCore::on_declared_dead() {
+  tell(NoticeKind::worker_declared_dead,
+       std::to_string(attempts_.size()) +
+           " running jobs are given away; look whether this process was frozen or its database "
+           "out of reach for longer than dead_after");
+  for (auto attempt = attempts_.begin(); attempt != attempts_.end(); ++attempt) {
+    lose(attempt);
+    if (can_kill_ && !attempt->second.killed) kill(attempt);
+  }
+  if (is_stopping()) {
+    signed_off_ = true;
+    return;
+  }
+  const bool at_once = last_beat_.has_value();
+  last_beat_.reset();
+  isolated_ = false;
+  info_.id = WorkerId(ids_->next());
+  beat_at_ = at_once ? now_ : now_ + options_.heartbeat;
+}
+
+void WorkerCore::on(worker_input::BeatFailed& failed) {
+  POSTRIDER_ASSERT(beat_open_);
+  beat_open_ = false;
+  signed_off_ = signing_off_;  // said or not: nothing depends on it
+  if (!beat_backoff_.failing()) {
+    tell(NoticeKind::heartbeat_failed, failed.error.message, to_string(failed.error.code));
+  }
+  beat_at_ = std::min(beat_at_, now_ + beat_backoff_.next());
+  if (failed.error.disposition == Disposition::stop) give_up(failed.error);
+}
+
+void WorkerCore::on(worker_input::Extended& extended) {
+  const auto found = attempts_.find(extended.dispatch_id);
+  if (found == attempts_.end()) return;
+  found->second.deadline = extended.asked_at + extended.until_timeout;
+  set_timer(found);
+}
+
+void WorkerCore::store_succeeded() {
+  if (store_backoff_.failing()) tell(NoticeKind::store_recovered, "worker " + info_.name);
+  store_backoff_.reset();
+  store_at_ = now_;
+}
+
+void WorkerCore::store_failed(const Error& error) {
+  if (!store_backoff_.failing()) {
+    tell(NoticeKind::store_failed, error.message, to_string(error.code));
+  }
+  store_at_ = now_ + store_backoff_.next();
+  if (is_stopping()) store_at_ = std::min(store_at_, std::max(now_, record_until_));
+  if (error.disposition == Disposition::stop) give_up(error);
+}
+
+// A person has to act: it ends as if it had been asked to.
+void WorkerCore::give_up(const Error& error) {
+  if (!error_) error_ = error;
+  if (phase_ == Phase::running) become_quiet();
+}
+
+}  // namespace postrider::core
