@@ -121,6 +121,8 @@ struct JobUpdate {
   milliseconds available_in{0};  ///< pending: due so long after the database's now
   std::string failure_code;
   std::string failure_detail;
+  /// Applied only while no worker has started the dispatch: of what a relay takes back.
+  bool unless_started = false;
   /// What the dispatch came to, in one word for comparing: the same result may be given twice.
   std::string result;
 };

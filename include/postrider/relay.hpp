@@ -6,7 +6,7 @@
 /// ARCHITECTURE.md; the decisions are those of src/core, driven here by one coordinating thread and
 /// one thread per route.
 ///
-/// Ownership: a relay owns its store, publishers and purger; clock, random source and observer are
+/// Ownership: a relay owns its stores, publishers and purger; clock, random source and observer are
 ///   borrowed and must outlive it.
 /// Thread safety: `request_stop` from any thread; everything else from one thread at a time.
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <postrider/clock.hpp>
+#include <postrider/job_store.hpp>
 #include <postrider/observer.hpp>
 #include <postrider/publisher.hpp>
 #include <postrider/purger.hpp>
@@ -29,6 +30,8 @@ namespace postrider {
 /// A route and where it leads.
 struct RouteBinding {
   Route route;
+  /// Of a job route: the broker that its tasks are handed to; null when workers take them from the
+  /// database.
   std::unique_ptr<Publisher> publisher;
 };
 
@@ -47,12 +50,13 @@ struct LoopReport {
 
 class Relay {
  public:
-  /// Without a purger nothing is ever deleted.
+  /// Without a purger nothing is ever deleted. With `jobs` it also ends attempts of jobs that nobody
+  /// else will end, and hands tasks to brokers; on threads of their own, in a loop beside the rest.
   ///
-  /// Requires: `validate` finds nothing in `options` nor in any route, and route names are unique.
+  /// Requires: `jobs`, when a job route has a publisher; `validate` finds nothing in `options` nor in any route, and route names are unique.
   Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
         const Clock& clock, Random& random, Observer& observer,
-        std::unique_ptr<Purger> purger = nullptr);
+        std::unique_ptr<Purger> purger = nullptr, std::unique_ptr<JobStore> jobs = nullptr);
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;

@@ -30,16 +30,17 @@ enum class Unrouted : std::uint8_t {
 struct RelayOptions {
   /// A label for people; identity is made afresh for every relay object. At most 64 characters.
   std::string name = "relay";
-  std::size_t batch = 1000;              ///< events and due deliveries per claim, 1 to 10,000
-  std::size_t batch_bytes = 64U << 20U;  ///< payload bytes per claim, 1 KiB to 1 GiB
-  milliseconds sleep{1000};              ///< pause of an idle loop, 1 ms to 1 h
-  milliseconds lease_time{5000};         ///< 200 ms to 10 min; at least 3 renewals must fit
-  milliseconds lease_renewal{1000};      ///< 50 ms to lease_time / 3
-  milliseconds settle_patience{1000};    ///< how long one slow route may delay the others' mark
-  milliseconds probe_least{100};         ///< first wait before a paused route is probed
-  milliseconds probe_most{30'000};       ///< the wait doubles, with jitter, up to this
-  milliseconds drain_timeout{30'000};    ///< how long a stop waits for what is in flight
-  milliseconds store_timeout{10'000};    ///< patience of one call of the store
+  std::size_t batch = 1000;                ///< events and due deliveries per claim, 1 to 10,000
+  std::size_t batch_bytes = 64U << 20U;    ///< payload bytes per claim, 1 KiB to 1 GiB
+  milliseconds sleep{1000};                ///< pause of an idle loop, 1 ms to 1 h
+  milliseconds lease_time{5000};           ///< 200 ms to 10 min; at least 3 renewals must fit
+  milliseconds lease_renewal{1000};        ///< 50 ms to lease_time / 3
+  milliseconds settle_patience{1000};      ///< how long one slow route may delay the others' mark
+  milliseconds probe_least{100};           ///< first wait before a paused route is probed
+  milliseconds probe_most{30'000};         ///< the wait doubles, with jitter, up to this
+  milliseconds drain_timeout{30'000};      ///< how long a stop waits for what is in flight
+  milliseconds store_timeout{10'000};      ///< patience of one call of the store
+  milliseconds worker_dead_after{30'000};  ///< of jobs: as `WorkerOptions::dead_after`
   Unrouted unrouted = Unrouted::hold;
   Retention retention;  ///< of the loop of a relay that has a purger
 };

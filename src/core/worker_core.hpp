@@ -152,7 +152,6 @@ class WorkerCore {
   void on_accepted(const End& end);
   [[nodiscard]] NoticeKind count_pending(EndKind kind);
   void tell_stale(const Notice& about);
-  [[nodiscard]] static Notice notice_about(const Job& job, const DispatchId& dispatch);
   [[nodiscard]] std::vector<DispatchId> current_attempts() const;
   void tell(NoticeKind kind, std::string detail, std::string_view code = {});
   void notify(Notice notice) { actions_.emplace_back(worker_action::Notify{std::move(notice)}); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/job_notices.hpp"
 #include "core/job_verdict.hpp"
 #include "core/worker_core.hpp"
 
@@ -182,32 +183,24 @@ void WorkerCore::take_answer(const End& end, RecordAnswer answer) {
 }
 
 void WorkerCore::on_accepted(const End& end) {
-  auto notice = end.about;
+  auto notice = notice_of_end(end.about, end.update);
   switch (end.update.status) {
     case DeliveryStatus::completed:
       ++report_.completed;
-      notice.kind = NoticeKind::job_completed;
       break;
     case DeliveryStatus::cancelled:
       ++report_.cancelled;
-      notice.kind = NoticeKind::job_cancelled;
       break;
     case DeliveryStatus::pending:
-      notice.wait = end.update.available_in;
       notice.kind = count_pending(end.kind);
       break;
     default:
       ++report_.failed;
-      notice.kind = NoticeKind::delivery_failed;
   }
   if (end.kind == EndKind::died) {
     ++report_.deaths;
     notice.kind = NoticeKind::worker_died;
   }
-  notice.status = end.update.status;
-  notice.attempts = end.update.attempts;
-  notice.code = end.update.failure_code;
-  notice.detail = end.update.failure_detail;
   notify(std::move(notice));
 }
 
@@ -235,18 +228,6 @@ void WorkerCore::tell_stale(const Notice& about) {
   notice.kind = NoticeKind::result_stale;
   notice.detail = "the attempt was over before this result; it changes nothing";
   notify(std::move(notice));
-}
-
-Notice WorkerCore::notice_about(const Job& job, const DispatchId& dispatch) {
-  Notice notice;
-  notice.route = job.route;
-  notice.job = job.job;
-  notice.queue = job.queue;
-  notice.event_id = job.event_id;
-  notice.event_seq = job.event_seq;
-  notice.delivery_id = job.delivery_id;
-  notice.dispatch_id = dispatch;
-  return notice;
 }
 
 void WorkerCore::tell(NoticeKind kind, std::string detail, std::string_view code) {

@@ -1,20 +1,115 @@
 #include <postrider/relay.hpp>
 
+#include <iterator>
+#include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/mutex.hpp"
+#include "engine/keeper_engine.hpp"
 #include "engine/relay_engine.hpp"
 
 namespace postrider {
+namespace {
 
-class Relay::Impl : public engine::RelayEngine {
+/// Relay and keeper tell what happens from threads of their own; an observer hears one at a time.
+class SerialObserver final : public Observer {
  public:
-  using RelayEngine::RelayEngine;
+  explicit SerialObserver(Observer& inner) : inner_(inner) {}
+  void notice(const Notice& notice) override {
+    const MutexLock lock(mutex_);
+    inner_.notice(notice);
+  }
+
+ private:
+  Mutex mutex_;
+  Observer& inner_;
+};
+
+// Takes the publishers of job routes: the relay itself sends nothing on these.
+std::vector<RouteBinding> take_brokers(std::vector<RouteBinding>& bindings) {
+  std::vector<RouteBinding> brokers;
+  for (auto& binding : bindings) {
+    if (binding.route.job && binding.publisher) {
+      brokers.push_back({binding.route, std::move(binding.publisher)});
+    }
+  }
+  return brokers;
+}
+
+core::KeeperOptions keeper_options(const RelayOptions& options) {
+  return {options.sleep, options.worker_dead_after, options.probe_least, options.probe_most};
+}
+
+}  // namespace
+
+/// The relay itself and, beside it, the keeper of jobs.
+class Relay::Impl {
+ public:
+  Impl(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, const RelayOptions& options,
+       const Clock& clock, Random& random, Observer& observer, std::unique_ptr<Purger> purger,
+       std::unique_ptr<JobStore> jobs)
+      : observer_(observer) {
+    auto brokers = take_brokers(routes);
+    engine_.emplace(std::move(store), std::move(routes), options, clock, random, observer_,
+                    std::move(purger));
+    if (!jobs) return;
+    keeper_random_ = seeded_random(random.next());  // `random` is for one thread
+    keeper_.emplace(std::move(jobs), std::move(brokers), keeper_options(options),
+                    options.store_timeout, clock, *keeper_random_, observer_);
+  }
+
+  Result<PassReport> run_once() {
+    auto report = engine_->run_once();
+    if (auto kept = keep_once(report.ok()); !kept) return std::move(kept).error();
+    return report;
+  }
+
+  Result<DrainReport> drain(std::optional<std::size_t> max_passes) {
+    auto report = engine_->drain(max_passes);
+    if (auto kept = keep_once(report.ok()); !kept) return std::move(kept).error();
+    return report;
+  }
+
+  // Either ends the other: a relay that cannot keep its jobs is not well.
+  Result<LoopReport> run() {
+    if (!keeper_) return engine_->run();
+    Result<void> kept;
+    std::thread keeping([&] {
+      kept = keeper_->run();
+      if (!kept) engine_->request_stop();
+    });
+    auto report = engine_->run();
+    keeper_->request_stop();
+    keeping.join();
+    if (report.ok() && !kept) return std::move(kept).error();
+    return report;
+  }
+
+  void request_stop() noexcept {
+    engine_->request_stop();
+    if (keeper_) keeper_->request_stop();
+  }
+
+  Result<void> close() { return engine_->close(); }
+
+ private:
+  Result<void> keep_once(bool relay_is_well) {
+    if (!keeper_ || !relay_is_well) return {};
+    return keeper_->run_once();
+  }
+
+  SerialObserver observer_;
+  std::unique_ptr<Random> keeper_random_;
+  std::optional<engine::RelayEngine> engine_;
+  std::optional<engine::KeeperEngine> keeper_;
 };
 
 Relay::Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
-             const Clock& clock, Random& random, Observer& observer, std::unique_ptr<Purger> purger)
-    : impl_(std::make_unique<Impl>(std::move(store), std::move(routes), std::move(options), clock,
-                                   random, observer, std::move(purger))) {}
+             const Clock& clock, Random& random, Observer& observer, std::unique_ptr<Purger> purger,
+             std::unique_ptr<JobStore> jobs)
+    : impl_(std::make_unique<Impl>(std::move(store), std::move(routes), options, clock, random,
+                                   observer, std::move(purger), std::move(jobs))) {}
 
 Relay::~Relay() = default;
 
