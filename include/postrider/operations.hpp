@@ -108,7 +108,8 @@ class Operations {
 
   virtual Result<std::vector<DeadLetter>> dead_letters(const DeadFilter& filter,
                                                        Deadline deadline) = 0;
-  /// Makes the next generation of each, due at once; returns the new rows' ids.
+  /// Makes the next generation of each, due at once; returns the new rows' ids. A job whose unique
+  /// key an open job has stays as it is; retry it when that one has ended.
   virtual Result<std::vector<DeliveryId>> dead_retry(const DeadFilter& filter, const Operator& who,
                                                      std::optional<Timestamp> now,
                                                      Deadline deadline) = 0;

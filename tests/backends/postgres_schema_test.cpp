@@ -30,6 +30,7 @@ std::string schema_text(PostgresSession& session) {
       "CASE WHEN a.attnotnull THEN 'not null' ELSE '' END, "
       "coalesce(pg_get_expr(d.adbin, d.adrelid), '') FROM pg_class AS c "
       "JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 "
+      "AND NOT a.attisdropped "
       "LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum "
       "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v') "
       "ORDER BY c.relname, a.attnum");
@@ -338,6 +339,78 @@ TEST(PostgresSchema, A_slice_of_a_purge_reads_its_own_rows_only) {
   for (const auto* join : {"Merge", "Hash", "Seq Scan"}) {
     EXPECT_THAT(plan, ::testing::Not(HasSubstr(join))) << plan;
   }
+}
+
+/// A job that has failed, with a value of its own in every column of its policy.
+NewDelivery store_whole_dead_job(Store& store, Claimant& relay) {
+  return store_delivery(store, relay, order_event("1"),
+                        all_of({failed_job("order/1"), [](NewDelivery& row) {
+                                  auto& policy = row.job->policy;
+                                  policy.on_worker_death = OnWorkerDeath::retry;
+                                  policy.max_deaths = 7;
+                                  policy.priority = -9;
+                                  policy.serial_key = "1";
+                                  policy.serial_limit = 3;
+                                  row.job->transport = JobTransport::broker;
+                                }}));
+}
+
+// What a policy is, and what starts anew.
+const std::string policy_of_job =
+    "concat_ws(' ', kind, job, queue, transport, priority, serial_key, serial_limit, unique_key, "
+    "on_worker_death, max_deaths, timeout_limit_ms, retry_delays, timeout_ms, on_failed)";
+const std::string counters_of_job =
+    "concat_ws(' ', status, attempts, deaths, snoozes, interruptions, generation)";
+const std::string whole_policy =
+    "job ReserveStock shipping broker -9 1 3 order/1 retry 7 3600000 [1000,5000] 10000 skip";
+
+TEST(PostgresSchema, A_retried_job_has_its_whole_policy_and_fresh_counters) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  const auto store = database.open_store();
+  ManualClock clock;
+  Claimant relay(*store, clock);
+  relay.lease();
+  store_whole_dead_job(*store, relay);
+  session->run(
+      "UPDATE outbox_deliveries SET attempts = 2, deaths = 3, snoozes = 4, interruptions = 5, "
+      "percent = 60, note = 'page 3', checkpoint = '\\x0102', result = 'fail x', worker = "
+      "outbox_uuidv7()");
+
+  const auto operations = make_postgres_operations(database.options());
+  EXPECT_THAT(value_of(operations->dead_retry({}, {"ann", "", ""}, clock.wall(), soon())),
+              SizeIs(1));
+
+  const std::string next = " FROM outbox_deliveries WHERE generation = 2";
+  EXPECT_EQ(session->run("SELECT " + policy_of_job + next), whole_policy);
+  EXPECT_EQ(session->run("SELECT " + counters_of_job + next), "pending 0 0 0 0 2");
+  EXPECT_EQ(session->run("SELECT num_nonnulls(percent, note, result, worker, dispatch_id)" + next),
+            "0");
+  EXPECT_EQ(session->run("SELECT checkpoint" + next), "\\x0102");
+}
+
+TEST(PostgresSchema, Taking_jobs_away_again_removes_their_rows_and_keeps_the_others) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  const auto before = schema_text(*session);
+  const auto store = database.open_store();
+  ManualClock clock;
+  Claimant relay(*store, clock);
+  relay.lease();
+  store_whole_dead_job(*store, relay);
+  store_delivery(*store, relay, order_event("2"), job());
+  store_delivery(*store, relay, order_event("3"), dead());
+  const auto migrator = make_postgres_migrator(database.options());
+
+  EXPECT_THAT(value_of(migrator->down(3, true, soon())), SizeIs(1));
+  EXPECT_EQ(session->run("SELECT string_agg(route, ' ') FROM outbox_deliveries"), "out");
+  EXPECT_THAT(value_of(migrator->up({}, soon())), SizeIs(1));
+
+  EXPECT_EQ(session->run("SELECT string_agg(route || ' ' || kind, ' ') FROM outbox_deliveries"),
+            "out publish");
+  EXPECT_EQ(schema_text(*session), before);
 }
 
 }  // namespace

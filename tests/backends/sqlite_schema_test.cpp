@@ -403,8 +403,10 @@ TEST(SqliteSchema, Statements_use_the_indexes_that_they_name) {
       {statements::deliveries_bound, {"(event_seq=?)", "(event_seq<?)"}},
       {statements::deliveries_list, {"(event_seq>? AND event_seq<?)", "INTEGER PRIMARY KEY"}},
       {statements::deliveries_list_status,
-       {"outbox_deliveries_pending", "outbox_deliveries_dispatched", "outbox_deliveries_held",
-        "outbox_deliveries_dead"}}};
+       {"outbox_deliveries_pending", "outbox_jobs_take", "outbox_jobs_hand_out",
+        "outbox_deliveries_dispatched", "outbox_deliveries_held", "outbox_deliveries_dead"}},
+      {statements::deliveries_supersede,
+       {"(id=?)", "outbox_jobs_unique (job=? AND unique_key=?)"}}};
   for (const auto& [statement, parts] : expected) {
     std::string plan;
     const auto add = [](void* to, int, char** values, char**) {
@@ -601,6 +603,79 @@ TEST(SqliteOptionsCheck, Bad_names_and_paths_are_refused_before_anything_is_open
               ErrorCode::config_invalid);
   }
   EXPECT_FALSE(std::filesystem::exists(database.path()));
+}
+
+/// A job that has failed, with a value of its own in every column of its policy.
+NewDelivery store_whole_dead_job(Store& store, Claimant& relay) {
+  return store_delivery(store, relay, order_event("1"),
+                        all_of({failed_job("order/1"), [](NewDelivery& row) {
+                                  auto& policy = row.job->policy;
+                                  policy.on_worker_death = OnWorkerDeath::retry;
+                                  policy.max_deaths = 7;
+                                  policy.priority = -9;
+                                  policy.serial_key = "1";
+                                  policy.serial_limit = 3;
+                                  row.job->transport = JobTransport::broker;
+                                }}));
+}
+
+// What a policy is, and what starts anew.
+const std::string policy_of_job =
+    "kind || ' ' || job || ' ' || queue || ' ' || transport || ' ' || priority || ' ' || "
+    "serial_key || ' ' || serial_limit || ' ' || unique_key || ' ' || on_worker_death || ' ' || "
+    "max_deaths || ' ' || timeout_limit_ms || ' ' || retry_delays || ' ' || timeout_ms || ' ' || "
+    "on_failed";
+const std::string counters_of_job =
+    "status || ' ' || attempts || ' ' || deaths || ' ' || snoozes || ' ' || interruptions || ' ' "
+    "|| generation";
+const std::string whole_policy =
+    "job ReserveStock shipping broker -9 1 3 order/1 retry 7 3600000 [1000,5000] 10000 skip";
+
+TEST(SqliteSchema, A_retried_job_has_its_whole_policy_and_fresh_counters) {
+  SqliteDatabase database;
+  RawConnection raw(database.path());
+  const auto store = database.store();
+  const ManualClock clock;
+  Claimant relay(*store, clock);
+  relay.lease();
+  store_whole_dead_job(*store, relay);
+  raw.must(
+      "UPDATE outbox_deliveries SET attempts = 2, deaths = 3, snoozes = 4, interruptions = 5, "
+      "percent = 60, note = 'page 3', checkpoint = x'0102', result = 'fail x', worker = 'w'");
+
+  const auto operations = make_sqlite_operations(database.options());
+  EXPECT_EQ(value_of(operations->dead_retry({}, {"ann", "", ""}, clock.wall(), soon())).size(), 1U);
+
+  const std::string next = " FROM outbox_deliveries WHERE generation = 2";
+  EXPECT_EQ(raw.value("SELECT " + policy_of_job + next), whole_policy);
+  EXPECT_EQ(raw.value("SELECT " + counters_of_job + next), "pending 0 0 0 0 2");
+  EXPECT_EQ(raw.value("SELECT coalesce(percent, note, result, worker, dispatch_id) IS NULL" + next),
+            "1");
+  EXPECT_EQ(raw.value("SELECT hex(checkpoint)" + next), "0102");
+}
+
+TEST(SqliteMigrator, Taking_jobs_away_again_removes_their_rows_and_keeps_the_others) {
+  SqliteDatabase database;
+  RawConnection raw(database.path());
+  const auto schema = [&] {
+    return raw.lines("SELECT sql FROM sqlite_master WHERE type <> 'table' ORDER BY name");
+  };
+  const auto before = schema();
+  const auto store = database.store();
+  const ManualClock clock;
+  Claimant relay(*store, clock);
+  relay.lease();
+  store_whole_dead_job(*store, relay);
+  store_delivery(*store, relay, order_event("2"), job());
+  store_delivery(*store, relay, order_event("3"), dead());
+  const auto migrator = make_sqlite_migrator(database.options());
+
+  EXPECT_EQ(value_of(migrator->down(3, true, soon())).size(), 1U);
+  EXPECT_EQ(raw.lines("SELECT route FROM outbox_deliveries"), "out\n");
+  EXPECT_EQ(value_of(migrator->up({}, soon())).size(), 1U);
+
+  EXPECT_EQ(raw.lines("SELECT route || ' ' || kind FROM outbox_deliveries"), "out publish\n");
+  EXPECT_EQ(schema(), before);
 }
 
 }  // namespace

@@ -293,6 +293,28 @@ Change ordered_globally() {
   return [](NewDelivery& delivery) { delivery.ordering_key = std::string(global_ordering_key); };
 }
 
+Change job(std::string unique_key) {
+  return [unique_key = std::move(unique_key)](NewDelivery& row) {
+    row.route = "ship";
+    row.ordering_key.reset();
+    row.on_failed = OnFailed::skip;
+    NewJob made;
+    made.policy.job = "ReserveStock";
+    made.policy.queue = "shipping";
+    made.policy.timeout_limit = std::chrono::hours(1);
+    made.policy.unique_key = unique_key;
+    row.job = std::move(made);
+  };
+}
+
+Change failed_job(std::string unique_key) {
+  return all_of({job(std::move(unique_key)), [](NewDelivery& row) {
+                   row.status = DeliveryStatus::failed;
+                   row.failure_code = "undecodable";
+                   row.failure_detail = "no such header";
+                 }});
+}
+
 Change all_of(std::initializer_list<Change> changes) {
   return [changes = std::vector<Change>(changes)](NewDelivery& delivery) {
     for (const auto& change : changes)

@@ -98,6 +98,10 @@ ClaimedEvent store_routed(Store& store, Claimant& relay, NewEvent event);
 [[nodiscard]] Change due_in(milliseconds wait);
 [[nodiscard]] Change unordered();
 [[nodiscard]] Change ordered_globally();
+/// A job of the route "ship": ReserveStock in the queue "shipping".
+[[nodiscard]] Change job(std::string unique_key = "");
+/// The same, failed before any attempt.
+[[nodiscard]] Change failed_job(std::string unique_key = "");
 /// All of them, in the order given.
 [[nodiscard]] Change all_of(std::initializer_list<Change> changes);
 

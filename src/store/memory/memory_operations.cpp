@@ -73,6 +73,22 @@ Delivery next_generation(const Delivery& dead, DeliveryId id, Timestamp now) {
   return next;
 }
 
+/// The same policy, with fresh counters.
+JobRow next_generation(const JobRow& dead) {
+  JobRow next;
+  next.policy = dead.policy;
+  next.transport = dead.transport;
+  next.checkpoint = dead.checkpoint;
+  return next;
+}
+
+/// False when `dead` has to stay as it is: it is a job, and an open one has its unique key.
+bool retry(Tables& tables, const Delivery& dead, DeliveryId id, Timestamp now) {
+  const auto* const job = tables.find_job(dead.id);
+  if (job == nullptr) return tables.insert_delivery(next_generation(dead, id, now));
+  return tables.insert_job(next_generation(dead, id, now), next_generation(*job));
+}
+
 Delivery discarded(Delivery dead, Timestamp now) {
   dead.status = DeliveryStatus::discarded;
   dead.finished_at = now;
@@ -224,8 +240,9 @@ class MemoryOperations final : public Operations {
     std::vector<DeliveryId> made;
     std::set<Partition> touched;
     for (const auto& dead : find_dead(tables, filter)) {
-      made.emplace_back(database_->ids.next());
-      tables.insert_delivery(next_generation(dead, made.back(), at));
+      const DeliveryId next(database_->ids.next());
+      if (!retry(tables, dead, next, at)) continue;
+      made.push_back(next);
       touched.insert(tables.event_of(dead).partition);
       tables.audit().push_back({at, "dead_retry", dead.id.value().to_string(), who});
     }

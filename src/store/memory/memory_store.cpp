@@ -156,6 +156,7 @@ class DueReader {
   DueBatch read() {
     for (const auto* delivery : tables_.open_deliveries()) {
       if (!contains(request_.routes, delivery->route) || !blocks(*delivery)) continue;
+      if (tables_.find_job(delivery->id) != nullptr) continue;  // those are taken by workers
       if (is_behind(*delivery)) continue;
       if (!take(*delivery)) block(*delivery);
     }
@@ -257,7 +258,14 @@ class Settling {
     for (const auto& delivery : request_.deliveries) {
       if (stale.contains(delivery.event_seq)) continue;
       // A row that is there already comes from an earlier try of this request.
-      tables_.insert_delivery(to_delivery(delivery, now_));
+      if (delivery.job) {
+        JobRow job;
+        job.policy = delivery.job->policy;
+        job.transport = delivery.job->transport;
+        tables_.insert_job(to_delivery(delivery, now_), std::move(job));
+      } else {
+        tables_.insert_delivery(to_delivery(delivery, now_));
+      }
     }
   }
 

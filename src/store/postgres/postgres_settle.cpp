@@ -30,6 +30,8 @@ std::optional<std::string_view> view_of(const std::optional<std::string>& text) 
   return std::string_view(*text);
 }
 
+using NewRows = std::vector<const NewDelivery*>;
+
 /// One array per column, in the order of the rows.
 template <class Row, class Get>
 auto column(const std::vector<Row>& rows, Get get) {
@@ -40,9 +42,24 @@ auto column(const std::vector<Row>& rows, Get get) {
   return values;
 }
 
+template <class Get>
+auto column(const NewRows& rows, Get get) {
+  std::vector<decltype(get(*rows.front()))> values;
+  values.reserve(rows.size());
+  for (const auto* row : rows)
+    values.push_back(get(*row));
+  return values;
+}
+
+/// An empty key is none.
+std::optional<std::string_view> key_of(const std::string& key) {
+  if (key.empty()) return std::nullopt;
+  return std::string_view(key);
+}
+
 /// What new rows and changed ones have in common, from dispatch_id on.
-template <class Row>
-void add_result_columns(Parameters& parameters, const std::vector<Row>& rows) {
+template <class Rows>
+void add_result_columns(Parameters& parameters, const Rows& rows) {
   parameters.optional_uuids(column(rows, [](const auto& row) { return uuid_of(row.dispatch_id); }));
   parameters.integers(
       column(rows, [](const auto& row) { return std::int64_t{row.available_in.count()}; }));
@@ -67,7 +84,10 @@ class Settling {
  private:
   Result<void> make_calls() {
     add_fence();
-    if (!request_.deliveries.empty()) add_deliveries();
+    for (const auto& row : request_.deliveries)
+      (row.job ? jobs_ : deliveries_).push_back(&row);
+    if (!deliveries_.empty()) add_deliveries();
+    if (!jobs_.empty()) add_jobs();
     if (!request_.routed.empty()) add_routed();
     if (!request_.updates.empty()) add_updates();
     if (!request_.released.empty()) {
@@ -116,7 +136,7 @@ class Settling {
   void add_deliveries() {
     for (const auto& routed : request_.routed)
       routed_.insert(routed.seq.value());
-    const auto& rows = request_.deliveries;
+    const auto& rows = deliveries_;
     add("deliveries_insert");
     auto& parameters = calls_.back().parameters;
     parameters.time_if(request_.now);
@@ -141,6 +161,58 @@ class Settling {
     }));
     stored_at_ = add("deliveries_get");
     calls_.back().parameters.uuids(column(rows, [](const auto& row) { return row.id.value(); }));
+  }
+
+  void add_jobs() {
+    add("deliveries_insert_jobs");
+    auto& parameters = calls_.back().parameters;
+    parameters.time_if(request_.now);
+    add_new_row_columns(parameters);
+    add_policy_columns(parameters);
+  }
+
+  void add_new_row_columns(Parameters& parameters) const {
+    const auto& rows = jobs_;
+    parameters.uuids(column(rows, [](const auto& row) { return row.id.value(); }));
+    parameters.integers(column(rows, [](const auto& row) { return row.event_seq.value(); }));
+    parameters.uuids(column(rows, [](const auto& row) { return row.event_id.value(); }));
+    parameters.texts(column(rows, [](const auto& row) { return row.route; }));
+    parameters.texts(
+        column(rows, [](const auto& row) { return std::string(to_string(row.status)); }));
+    parameters.texts(
+        column(rows, [](const auto& row) { return encode_durations(row.retry_delays); }));
+    parameters.integers(
+        column(rows, [](const auto& row) { return std::int64_t{row.timeout.count()}; }));
+    parameters.texts(
+        column(rows, [](const auto& row) { return std::string(to_string(row.on_failed)); }));
+    parameters.integers(
+        column(rows, [](const auto& row) { return std::int64_t{row.available_in.count()}; }));
+    parameters.texts(column(rows, [](const auto& row) { return row.failure_code; }));
+    parameters.texts(column(rows, [](const auto& row) { return row.failure_detail; }));
+  }
+
+  void add_policy_columns(Parameters& parameters) const {
+    const auto policy_column = [&](auto get) {
+      return column(jobs_, [&](const auto& row) { return get(row.job->policy); });
+    };
+    parameters.texts(policy_column([](const auto& policy) { return policy.job; }));
+    parameters.texts(policy_column([](const auto& policy) { return policy.queue; }));
+    parameters.texts(
+        column(jobs_, [](const auto& row) { return std::string(to_string(row.job->transport)); }));
+    parameters.small_integers(
+        policy_column([](const auto& policy) { return std::int32_t{policy.priority}; }));
+    parameters.optional_texts(
+        policy_column([](const auto& policy) { return key_of(policy.serial_key); }));
+    parameters.small_integers(
+        policy_column([](const auto& policy) { return std::int32_t{policy.serial_limit}; }));
+    parameters.optional_texts(
+        policy_column([](const auto& policy) { return key_of(policy.unique_key); }));
+    parameters.texts(policy_column(
+        [](const auto& policy) { return std::string(to_string(policy.on_worker_death)); }));
+    parameters.small_integers(
+        policy_column([](const auto& policy) { return std::int32_t{policy.max_deaths}; }));
+    parameters.integers(policy_column(
+        [](const auto& policy) { return std::int64_t{policy.timeout_limit.count()}; }));
   }
 
   void add_updates() {
@@ -204,9 +276,9 @@ class Settling {
     if (stored_at_) {
       // What is missing gave way to a row of somebody else, unless its event says why.
       const auto there = ids_in(results.at(*stored_at_));
-      for (const auto& row : request_.deliveries) {
-        if (there.contains(row.id.value()) || stale.contains(row.event_seq.value())) continue;
-        settled.stale_deliveries.push_back(row.id);
+      for (const auto* row : deliveries_) {
+        if (there.contains(row->id.value()) || stale.contains(row->event_seq.value())) continue;
+        settled.stale_deliveries.push_back(row->id);
       }
     }
     if (updated_at_) {
@@ -241,6 +313,8 @@ class Settling {
   PostgresConnection& connection_;
   const SettleRequest& request_;
   std::vector<Call> calls_;
+  NewRows deliveries_;  ///< of publish routes, and held ones
+  NewRows jobs_;
   std::unordered_set<std::int64_t> routed_;
   std::optional<std::size_t> routed_at_;
   std::optional<std::size_t> stored_at_;

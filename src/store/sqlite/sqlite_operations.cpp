@@ -208,8 +208,10 @@ class SqliteOperations final : public Operations {
   template <class Change>
   Result<bool> change_route(std::optional<Timestamp> now, Deadline deadline, const AuditLine& line,
                             Change change);
-  Result<DeliveryId> retry(const Delivery& dead, const Operator& who, Timestamp now);
-  Result<DeliveryId> discard(const Delivery& dead, const Operator& who, Timestamp now);
+  /// Nothing when the row has to stay as it is.
+  Result<std::optional<DeliveryId>> retry(const Delivery& dead, const Operator& who, Timestamp now);
+  Result<std::optional<DeliveryId>> discard(const Delivery& dead, const Operator& who,
+                                            Timestamp now);
   Result<void> audit(const AuditLine& line, Timestamp now);
   Result<void> bump();
 
@@ -259,7 +261,7 @@ Result<std::vector<DeliveryId>> SqliteOperations::change_dead(const DeadFilter& 
     for (const auto& letter : *letters) {
       const auto id = change(letter.delivery, *at);
       if (!id) return id.error();
-      changed.push_back(*id);
+      if (*id) changed.push_back(**id);
     }
     if (changed.empty()) return changed;
     if (!summary.object.empty()) {
@@ -272,29 +274,30 @@ Result<std::vector<DeliveryId>> SqliteOperations::change_dead(const DeadFilter& 
 }
 
 /// The old row goes first: of an event and route one row at a time is the current one.
-Result<DeliveryId> SqliteOperations::retry(const Delivery& dead, const Operator& who,
-                                           Timestamp now) {
+Result<std::optional<DeliveryId>> SqliteOperations::retry(const Delivery& dead, const Operator& who,
+                                                          Timestamp now) {
   const DeliveryId next(ids_.next());
   auto old = writer_.query(statements::deliveries_supersede);
   old.bind(":id", id_text(dead.id.value()));
   if (auto done = old.run(); !done) return done.error();
+  if (writer_.changes() == 0) return std::optional<DeliveryId>();
   auto row = writer_.query(statements::deliveries_insert_generation);
   row.bind(":id", id_text(dead.id.value())).bind(":new_id", id_text(next.value()));
   row.bind(":now", timestamp_text(now));
   if (auto done = row.run(); !done) return done.error();
   const AuditLine line{who, "dead_retry", id_text(dead.id.value()), id_text(next.value())};
   if (auto done = audit(line, now); !done) return done.error();
-  return next;
+  return std::optional(next);
 }
 
-Result<DeliveryId> SqliteOperations::discard(const Delivery& dead, const Operator& who,
-                                             Timestamp now) {
+Result<std::optional<DeliveryId>> SqliteOperations::discard(const Delivery& dead,
+                                                            const Operator& who, Timestamp now) {
   auto row = writer_.query(statements::deliveries_discard);
   row.bind(":id", id_text(dead.id.value())).bind(":now", timestamp_text(now));
   if (auto done = row.run(); !done) return done.error();
   const AuditLine line{who, "dead_discard", id_text(dead.id.value())};
   if (auto done = audit(line, now); !done) return done.error();
-  return dead.id;
+  return std::optional(dead.id);
 }
 
 template <class Change>

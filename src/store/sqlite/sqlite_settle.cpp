@@ -94,8 +94,8 @@ class Settling {
   Result<void> store_deliveries() {
     for (const auto& delivery : request_.deliveries) {
       if (stale_.contains(delivery.event_seq.value())) continue;
-      if (auto done = insert(delivery); !done) return done;
-      if (connection_.changes() > 0) continue;
+      if (auto done = delivery.job ? insert_job(delivery) : insert(delivery); !done) return done;
+      if (connection_.changes() > 0 || delivery.job) continue;
       // Left alone: by an earlier run of this very request, or because somebody else has stored
       // this event's delivery.
       auto ours = exists(delivery.id);
@@ -108,17 +108,47 @@ class Settling {
   Result<void> insert(const NewDelivery& delivery) {
     const auto at = stamps(delivery.status, delivery.available_in, delivery.timeout, now_);
     auto row = connection_.query(statements::deliveries_insert);
+    bind_new(row, delivery, at);
+    row.bind_if(":ordering_key", delivery.ordering_key);
+    bind_result(row, delivery, at);
+    return row.run();
+  }
+
+  Result<void> insert_job(const NewDelivery& delivery) {
+    const auto& policy = delivery.job->policy;
+    const auto at = stamps(delivery.status, delivery.available_in, delivery.timeout, now_);
+    auto row = connection_.query(statements::deliveries_insert_jobs);
+    bind_new(row, delivery, at);
+    row.bind(":status", to_string(delivery.status))
+        .bind_if(":finished_at", at.finished_at)
+        .bind(":failure_code", delivery.failure_code)
+        .bind(":failure_detail", delivery.failure_detail)
+        .bind(":job", policy.job)
+        .bind(":queue", policy.queue)
+        .bind(":transport", to_string(delivery.job->transport))
+        .bind(":priority", std::int64_t{policy.priority})
+        .bind(":on_worker_death", to_string(policy.on_worker_death))
+        .bind(":max_deaths", std::int64_t{policy.max_deaths})
+        .bind(":timeout_limit_ms", policy.timeout_limit.count());
+    // An empty key is none.
+    if (!policy.serial_key.empty()) {
+      row.bind(":serial_key", policy.serial_key);
+      row.bind(":serial_limit", std::int64_t{policy.serial_limit});
+    }
+    if (!policy.unique_key.empty()) row.bind(":unique_key", policy.unique_key);
+    return row.run();
+  }
+
+  /// What a publish delivery and a job have in common.
+  void bind_new(SqliteQuery& row, const NewDelivery& delivery, const Stamps& at) const {
     row.bind(":id", id_text(delivery.id.value()))
         .bind(":event_seq", delivery.event_seq.value())
         .bind(":event_id", id_text(delivery.event_id.value()))
         .bind(":route", delivery.route)
-        .bind_if(":ordering_key", delivery.ordering_key)
         .bind(":retry_delays", encode_durations(delivery.retry_delays))
         .bind(":timeout_ms", delivery.timeout.count())
-        .bind(":on_failed", to_string(delivery.on_failed));
-    bind_result(row, delivery, at);
-    row.bind(":available_at", at.available_at.value_or(now_text_));
-    return row.run();
+        .bind(":on_failed", to_string(delivery.on_failed))
+        .bind(":available_at", at.available_at.value_or(now_text_));
   }
 
   Result<bool> exists(DeliveryId id) {

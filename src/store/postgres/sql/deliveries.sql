@@ -32,6 +32,37 @@ WHERE e.routed_at IS NULL
   OR NOT n.only_unrouted
 ON CONFLICT DO NOTHING;
 
+-- name: deliveries_insert_jobs
+-- Stores jobs, before events_set_routed marks their events in the same transaction: one of an event
+-- that was routed before is not stored. Left alone is a row that an earlier try has stored, a job
+-- that this event has made in this queue, and one whose unique key an open job has. In one order of
+-- keys, so that two settles do not wait for each other. Primary key of events; unique indexes.
+INSERT INTO {schema}{prefix}outbox_deliveries (
+  id, event_seq, event_id, slot, kind, route, status, retry_delays, timeout_ms, on_failed,
+  available_at, finished_at, failure_code, failure_detail, job, queue, transport, priority,
+  serial_key, serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+SELECT
+  n.id, n.event_seq, n.event_id, e.slot, 'job', n.route, n.status, n.retry_delays, n.timeout_ms,
+  n.on_failed,
+  c.now + CASE WHEN n.status = 'pending' THEN n.available_in_ms ELSE 0 END * interval '1 ms',
+  CASE WHEN n.status <> 'pending' THEN c.now END,
+  n.failure_code, n.failure_detail, n.job, n.queue, n.transport, n.priority, n.serial_key,
+  CASE WHEN n.serial_key IS NOT NULL THEN n.serial_limit END,
+  n.unique_key, n.on_worker_death, n.max_deaths, n.timeout_limit_ms
+FROM unnest(
+    $2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
+    $16::integer[], $17::text[], $18::integer[], $19::text[], $20::text[], $21::integer[],
+    $22::bigint[]) AS n (
+    id, event_seq, event_id, route, status, retry_delays, timeout_ms, on_failed, available_in_ms,
+    failure_code, failure_detail, job, queue, transport, priority, serial_key, serial_limit,
+    unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+  INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = n.event_seq
+  CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) AS c
+WHERE e.routed_at IS NULL
+ORDER BY n.job, n.unique_key, n.event_seq
+ON CONFLICT DO NOTHING;
+
 -- name: deliveries_get
 -- Which of these rows are there. Primary key.
 SELECT d.id
@@ -100,6 +131,7 @@ due AS (
   FROM {schema}{prefix}outbox_deliveries AS d
   WHERE d.current
     AND d.status IN ('pending', 'dispatched')
+    AND d.kind = 'publish'
     AND CASE d.status
       WHEN 'pending' THEN d.available_at
       ELSE d.delivery_timeout_at
@@ -216,6 +248,7 @@ SELECT
       FROM {schema}{prefix}outbox_deliveries AS d
       WHERE d.current
         AND d.status = 'pending'
+        AND d.kind = 'publish'
         AND d.available_at > c.now
         AND d.route = ANY ($4::text[])
         AND get_bit($2::bytea, (d.slot % $3::integer)::bigint) = 1
@@ -225,6 +258,7 @@ SELECT
       SELECT d.delivery_timeout_at
       FROM {schema}{prefix}outbox_deliveries AS d
       WHERE d.status = 'dispatched'
+        AND d.kind = 'publish'
         AND d.delivery_timeout_at > c.now
         AND d.route = ANY ($4::text[])
         AND get_bit($2::bytea, (d.slot % $3::integer)::bigint) = 1
@@ -278,23 +312,46 @@ LIMIT $6::bigint;
 
 -- name: deliveries_retry
 -- Makes these dead letters history and stores the next generation of each: the same event, route,
--- key and policy, due at once. Bumps their partitions and writes the audit. $2 who, $3 why, $4
--- number of partitions. Primary key. The order is that of deliveries_dead.
+-- key and policy, due at once; a job has its checkpoint, too. A job whose unique key an open one
+-- has, or one before it in this list, stays dead. Bumps their partitions and writes the audit. $2
+-- who, $3 why, $4 number of partitions. Primary key; per job with such a key
+-- outbox_jobs_unique_key. The order is that of deliveries_dead.
 -- Only here: works on sets; SQLite goes row by row.
-WITH history AS (
-  UPDATE {schema}{prefix}outbox_deliveries AS d
-  SET current = false
+WITH asked AS (
+  SELECT
+    d.id,
+    row_number() OVER (PARTITION BY d.job, d.unique_key ORDER BY d.event_seq, d.route) AS place
+  FROM {schema}{prefix}outbox_deliveries AS d
   WHERE d.id = ANY ($5::uuid[])
     AND d.current
-    AND d.status = 'failed'
+    AND d.status = 'failed'),
+history AS (
+  UPDATE {schema}{prefix}outbox_deliveries AS d
+  SET current = false
+  FROM asked AS a
+  WHERE d.id = a.id
+    AND (
+      d.unique_key IS NULL
+      OR (
+        a.place = 1
+        AND NOT EXISTS (
+          SELECT 1
+          FROM {schema}{prefix}outbox_deliveries AS o
+          WHERE o.job = d.job
+            AND o.unique_key = d.unique_key
+            AND o.unique_key IS NOT NULL
+            AND o.status IN ('pending', 'dispatched'))))
   RETURNING d.*),
 made AS (
   INSERT INTO {schema}{prefix}outbox_deliveries (
-    id, event_seq, event_id, slot, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
-    available_at, generation)
-  SELECT {schema}{prefix}outbox_uuidv7(), h.event_seq, h.event_id, h.slot, h.route, h.ordering_key,
-    'pending', h.retry_delays, h.timeout_ms, h.on_failed,
-    coalesce($1::timestamptz, clock_timestamp()), h.generation + 1
+    id, event_seq, event_id, slot, kind, route, ordering_key, status, retry_delays, timeout_ms,
+    on_failed, available_at, generation, job, queue, transport, priority, serial_key, serial_limit,
+    unique_key, on_worker_death, max_deaths, timeout_limit_ms, checkpoint)
+  SELECT {schema}{prefix}outbox_uuidv7(), h.event_seq, h.event_id, h.slot, h.kind, h.route,
+    h.ordering_key, 'pending', h.retry_delays, h.timeout_ms, h.on_failed,
+    coalesce($1::timestamptz, clock_timestamp()), h.generation + 1, h.job, h.queue, h.transport,
+    h.priority, h.serial_key, h.serial_limit, h.unique_key, h.on_worker_death, h.max_deaths,
+    h.timeout_limit_ms, h.checkpoint
   FROM history AS h
   ORDER BY h.event_seq, h.route
   RETURNING id, event_seq, route),

@@ -117,7 +117,8 @@ SELECT
   coalesce(c.relrowsecurity, false) AS row_security,
   coalesce('autovacuum_enabled=false' = ANY (c.reloptions), false) AS without_autovacuum
 FROM unnest(ARRAY['outbox_events', 'outbox_deliveries', 'outbox_partitions', 'outbox_routes',
-    'outbox_keys', 'inbox_receipts', 'postrider_audit', 'postrider_schema']) AS n (name)
+    'outbox_keys', 'outbox_workers', 'outbox_queues', 'inbox_receipts', 'postrider_audit',
+    'postrider_schema']) AS n (name)
   LEFT JOIN pg_class AS c ON c.oid = to_regclass('{schema}{prefix}' || n.name)
 ORDER BY n.name;
 
@@ -132,6 +133,7 @@ FROM (
       ('outbox_events', 'outbox_events_are_routed_once'),
       ('outbox_deliveries', 'outbox_deliveries_final_stays_final'),
       ('outbox_partitions', 'outbox_partitions_token_ascends'),
+      ('outbox_workers', 'outbox_workers_end_once'),
       ('postrider_audit', 'postrider_audit_is_not_changed'),
       ('inbox_receipts', 'inbox_receipts_before_insert')) AS n (owner, trigger)
   LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('{schema}{prefix}' || n.owner)

@@ -17,6 +17,7 @@ DROP INDEX {prefix}outbox_jobs_take;
 DROP INDEX {prefix}outbox_jobs_unique;
 DROP INDEX {prefix}outbox_jobs_event;
 DROP INDEX {prefix}outbox_deliveries_pending;
+DROP INDEX {prefix}outbox_deliveries_blocking;
 
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN job;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN serial_slot;
@@ -39,6 +40,11 @@ ALTER TABLE {prefix}outbox_deliveries DROP COLUMN priority;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN transport;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN queue;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN kind;
+
+CREATE INDEX {prefix}outbox_deliveries_blocking
+  ON {prefix}outbox_deliveries (route, ordering_key, event_seq)
+  WHERE current = 1
+    AND (status IN ('pending', 'dispatched') OR (status = 'failed' AND on_failed = 'halt'));
 
 CREATE INDEX {prefix}outbox_deliveries_pending
   ON {prefix}outbox_deliveries (route, event_seq, available_at, ordering_key, status)

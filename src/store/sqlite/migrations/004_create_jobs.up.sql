@@ -1,6 +1,6 @@
 -- Jobs: columns of deliveries, workers, and queues.
 --
--- Locks: other writers of the file wait while each delivery is checked once and an index is built
+-- Locks: other writers of the file wait while each delivery is checked once and two indexes are built
 -- anew: about a second per million rows.
 ALTER TABLE {prefix}outbox_deliveries ADD COLUMN kind TEXT NOT NULL DEFAULT 'publish'
   CONSTRAINT kind_is_known CHECK (kind IN ('publish', 'job'));
@@ -77,8 +77,16 @@ ALTER TABLE {prefix}outbox_deliveries ADD COLUMN job TEXT
 DROP INDEX {prefix}outbox_deliveries_pending;
 
 CREATE INDEX {prefix}outbox_deliveries_pending
-  ON {prefix}outbox_deliveries (route, event_seq, available_at, ordering_key, status)
+  ON {prefix}outbox_deliveries (route, event_seq, available_at, ordering_key, status, kind)
   WHERE status = 'pending' AND kind = 'publish';
+
+DROP INDEX {prefix}outbox_deliveries_blocking;
+
+CREATE INDEX {prefix}outbox_deliveries_blocking
+  ON {prefix}outbox_deliveries (route, ordering_key, event_seq)
+  WHERE current = 1
+    AND (status IN ('pending', 'dispatched') OR (status = 'failed' AND on_failed = 'halt'))
+    AND kind = 'publish';
 
 -- An event makes a job once per queue and generation, whatever its routes are called.
 CREATE UNIQUE INDEX {prefix}outbox_jobs_event

@@ -20,6 +20,19 @@ WHERE :status <> 'held'
       AND e.routed_at IS NULL)
 ON CONFLICT DO NOTHING;
 
+-- name: deliveries_insert_jobs
+-- Stores a job. Left alone is a row that an earlier try has stored, a job that this event has made
+-- in this queue, and one whose unique key an open job has. Unique indexes.
+INSERT INTO {prefix}outbox_deliveries (
+  id, event_seq, event_id, kind, route, status, retry_delays, timeout_ms, on_failed, available_at,
+  finished_at, failure_code, failure_detail, job, queue, transport, priority, serial_key,
+  serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+VALUES (
+  :id, :event_seq, :event_id, 'job', :route, :status, :retry_delays, :timeout_ms, :on_failed,
+  :available_at, :finished_at, :failure_code, :failure_detail, :job, :queue, :transport, :priority,
+  :serial_key, :serial_limit, :unique_key, :on_worker_death, :max_deaths, :timeout_limit_ms)
+ON CONFLICT DO NOTHING;
+
 -- name: deliveries_exists
 -- Whether a row with this id is there. Primary key.
 -- Only here: row by row; PostgreSQL works on sets.
@@ -68,6 +81,7 @@ WHERE id = :id
 SELECT d.event_seq, d.available_at, d.ordering_key
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'pending'
+  AND d.kind = 'publish'
   AND d.route = :route
 ORDER BY d.event_seq;
 
@@ -77,6 +91,7 @@ ORDER BY d.event_seq;
 SELECT d.event_seq
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
+  AND d.kind = 'publish'
   AND d.route = :route
   AND d.delivery_timeout_at <= :now
 ORDER BY d.delivery_timeout_at
@@ -88,6 +103,7 @@ LIMIT :limit;
 SELECT min(d.delivery_timeout_at)
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
+  AND d.kind = 'publish'
   AND d.route = :route
   AND d.delivery_timeout_at > :now;
 
@@ -144,23 +160,34 @@ ORDER BY d.event_seq, d.route
 LIMIT :limit;
 
 -- name: deliveries_supersede
--- Makes a dead letter history, before its next generation is stored. Primary key.
+-- Makes a dead letter history, before its next generation is stored; a job whose unique key an open
+-- one has stays. Primary key, outbox_jobs_unique.
 -- Only here: row by row; PostgreSQL works on sets.
-UPDATE {prefix}outbox_deliveries
+UPDATE {prefix}outbox_deliveries AS d
 SET current = 0
-WHERE id = :id
-  AND status = 'failed'
-  AND current = 1;
+WHERE d.id = :id
+  AND d.status = 'failed'
+  AND d.current = 1
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {prefix}outbox_deliveries AS o
+    WHERE o.job = d.job
+      AND o.unique_key = d.unique_key
+      AND o.unique_key IS NOT NULL
+      AND o.status IN ('pending', 'dispatched'));
 
 -- name: deliveries_insert_generation
--- The next generation of a superseded row: the same event, route, key and policy, due at once.
--- Primary key.
+-- The next generation of a superseded row: the same event, route, key and policy, due at once; a job
+-- has its checkpoint, too. Primary key.
 -- Only here: row by row; PostgreSQL works on sets.
 INSERT INTO {prefix}outbox_deliveries (
-  id, event_seq, event_id, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
-  available_at, generation)
-SELECT :new_id, d.event_seq, d.event_id, d.route, d.ordering_key, 'pending', d.retry_delays,
-  d.timeout_ms, d.on_failed, :now, d.generation + 1
+  id, event_seq, event_id, kind, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
+  available_at, generation, job, queue, transport, priority, serial_key, serial_limit, unique_key,
+  on_worker_death, max_deaths, timeout_limit_ms, checkpoint)
+SELECT :new_id, d.event_seq, d.event_id, d.kind, d.route, d.ordering_key, 'pending',
+  d.retry_delays, d.timeout_ms, d.on_failed, :now, d.generation + 1, d.job, d.queue, d.transport,
+  d.priority, d.serial_key, d.serial_limit, d.unique_key, d.on_worker_death, d.max_deaths,
+  d.timeout_limit_ms, d.checkpoint
 FROM {prefix}outbox_deliveries AS d
 WHERE d.id = :id;
 
@@ -247,13 +274,27 @@ LIMIT :limit;
 
 -- name: deliveries_list_status
 -- The same for a status that has an index of its own; their rows are sorted. Indexes:
--- outbox_deliveries_pending, _dispatched, _held and _dead.
+-- outbox_deliveries_pending, outbox_jobs_take and outbox_jobs_hand_out; outbox_deliveries_dispatched,
+-- _held and _dead.
 -- Only here: PostgreSQL makes its plan when it knows the values.
 WITH of_status (id) AS (
   SELECT id
   FROM {prefix}outbox_deliveries
   WHERE :status = 'pending'
     AND status = 'pending'
+    AND kind = 'publish'
+  UNION ALL
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'pending'
+    AND status = 'pending'
+    AND transport = 'database'
+  UNION ALL
+  SELECT id
+  FROM {prefix}outbox_deliveries
+  WHERE :status = 'pending'
+    AND status = 'pending'
+    AND transport = 'broker'
   UNION ALL
   SELECT id
   FROM {prefix}outbox_deliveries

@@ -5,7 +5,8 @@
 SELECT n.value
 FROM json_each('["outbox_events_seq_ascends", "outbox_events_are_immutable",
   "outbox_events_are_routed_once", "outbox_deliveries_final_stays_final",
-  "outbox_partitions_token_ascends", "postrider_audit_is_not_changed"]') AS n
+  "outbox_partitions_token_ascends", "outbox_workers_end_once",
+  "postrider_audit_is_not_changed"]') AS n
 WHERE NOT EXISTS (
   SELECT 1
   FROM sqlite_master AS m

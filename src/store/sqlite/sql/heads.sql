@@ -10,12 +10,14 @@ WITH RECURSIVE blocking_routes (route) AS (
   FROM {prefix}outbox_deliveries AS d
   WHERE d.current = 1
     AND (d.status IN ('pending', 'dispatched') OR (d.status = 'failed' AND d.on_failed = 'halt'))
+    AND d.kind = 'publish'
   UNION ALL
   SELECT (
     SELECT min(d.route)
     FROM {prefix}outbox_deliveries AS d
     WHERE d.current = 1
       AND (d.status IN ('pending', 'dispatched') OR (d.status = 'failed' AND d.on_failed = 'halt'))
+      AND d.kind = 'publish'
       AND d.route > r.route)
   FROM blocking_routes AS r
   WHERE r.route IS NOT NULL)
@@ -32,6 +34,7 @@ SELECT d.event_seq
 FROM {prefix}outbox_deliveries AS d
 WHERE d.current = 1
   AND (d.status IN ('pending', 'dispatched') OR (d.status = 'failed' AND d.on_failed = 'halt'))
+  AND d.kind = 'publish'
   AND d.route = :route
   AND d.ordering_key = :ordering_key
   AND d.event_seq > :after
