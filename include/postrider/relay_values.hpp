@@ -85,6 +85,7 @@ struct PassReport {
   std::size_t failed = 0;     ///< new dead letters
   std::size_t parked = 0;     ///< stored because their route is paused or their head is open
   std::size_t held = 0;       ///< events without a route
+  std::size_t jobs = 0;       ///< jobs made for workers
   std::size_t discarded = 0;  ///< events without a route, given up by configuration
   std::size_t waiting = 0;    ///< read, and left in the table because their route is paused
   bool more = false;          ///< another pass would find something at once

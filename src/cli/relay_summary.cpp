@@ -47,6 +47,7 @@ std::vector<std::string> consequences(const PassReport& report) {
   const auto add = [&](std::size_t count, std::string_view noun, std::string_view rest) {
     if (count > 0) lines.push_back(fmt::format("{} {}", counted(number(count), noun), rest));
   };
+  add(report.jobs, "job", "made for workers.");
   add(report.retried, "delivery", "will be tried again.");
   add(report.failed, "delivery", "failed for good. See `postrider dead list`.");
   add(report.parked, "delivery", "stored: behind an earlier one, or behind a paused route.");
@@ -117,6 +118,7 @@ std::string summary_json(const PassReport& report, const ShownRoutes& routes,
   for (const auto& [name, url] : routes) {
     json["routes"].push_back({{"route", name}, {"to", url}, {"sent", confirmed_on(report, name)}});
   }
+  json["jobs"] = report.jobs;
   json["retried"] = report.retried;
   json["failed"] = report.failed;
   json["parked"] = report.parked;

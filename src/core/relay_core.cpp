@@ -17,8 +17,18 @@ RelayCore::RelayCore(std::string owner, RelayOptions options, std::vector<Route>
   const CircuitPolicy policy{options_.probe_least, options_.probe_most};
   routes_.reserve(routes.size());
   for (auto& route : routes) {
-    routes_.push_back(
-        {std::move(route), Circuit(policy, random), {}, 0, {}, {}, {}, false, std::nullopt});
+    std::optional<JobRoute> job;
+    if (route.job) job.emplace(route);
+    routes_.push_back({std::move(route),
+                       std::move(job),
+                       Circuit(policy, random),
+                       {},
+                       0,
+                       {},
+                       {},
+                       {},
+                       false,
+                       std::nullopt});
   }
 }
 
@@ -76,6 +86,7 @@ void RelayCore::on(input::Leased& leased) {
   if (holdings_.empty()) settle_in_question_ = false;  // others settle now
   const auto& paused = leased.grant.paused_routes;
   for (auto& state : routes_) {
+    if (state.job) continue;  // nothing leaves on it; workers are held back by their queues
     const bool by_person =
         std::find(paused.begin(), paused.end(), state.route.name) != paused.end();
     const bool not_sole_owner = state.route.order == Order::global && foreign_partitions_;

@@ -12,7 +12,8 @@
 ///                                        └─────  doubtful
 ///   all items decided ─▶ the entry goes into the *draft* of the next settle ─▶ settled
 ///
-/// A stored delivery that is due is an item without an entry: its row is updated instead.
+/// A stored delivery that is due is an item without an entry: its row is updated instead. On a job
+/// route there is no item: the row is part of the entry from the start, and a worker takes it up.
 ///
 /// Memory is bounded: at most `batch` events and `batch` due deliveries are read ahead of the last
 /// settle in a pass, twice that in continuous mode.
@@ -36,6 +37,7 @@
 
 #include "core/circuit.hpp"
 #include "core/crash_watch.hpp"
+#include "core/job_route.hpp"
 #include "core/purge_plan.hpp"
 #include "core/reading.hpp"
 #include "core/relay_steps.hpp"
@@ -90,6 +92,7 @@ class RelayCore {
     bool stays_unrouted = false;         // it becomes held
     std::vector<ItemId> undecided;
     std::vector<NewDelivery> rows;  // to be stored when all is decided
+    bool has_jobs = false;          // among the rows: workers wait for them
     std::vector<ItemId>
         lane_heads;  // items of `rows` that block their lanes once these are drafted
   };
@@ -125,6 +128,7 @@ class RelayCore {
 
   struct RouteState {
     Route route;
+    std::optional<JobRoute> job;  // then nothing of it is ever queued or sent
     Circuit circuit;
     RouteQueue queue;
     std::size_t in_flight = 0;
@@ -189,6 +193,7 @@ class RelayCore {
   void take_event(ClaimedEvent& claimed, Reading::BatchNumber batch,
                   std::optional<DeliveryId> held_row, const OpenHeads& open_heads);
   [[nodiscard]] ItemId add_item(EntryId id, std::size_t route);
+  void add_job(EntryId id, const RouteState& state, const ClaimedEvent& claimed);
   void take_unrouted(EntryId id);
   void enter_queue(ItemId id, const ClaimedEvent& claimed, const OpenHeads& open_heads);
   void take_delivery(DueDelivery& due);
@@ -226,8 +231,10 @@ class RelayCore {
   void erase_item(ItemId id);
   void record_sent(const Item& item);
   void record_error(const Item& item, const Outcome& outcome);
+  void record_error(PassError error);
   void note_circuit(RouteState& state, Circuit::Change change);
   [[nodiscard]] Notice notice_about(NoticeKind kind, const Item& item) const;
+  [[nodiscard]] static Notice notice_about(NoticeKind kind, const Entry& entry);
   [[nodiscard]] NewDelivery new_row(const Item& item, DeliveryStatus status) const;
   [[nodiscard]] DeliveryUpdate new_update(const Item& item, DeliveryStatus status) const;
   [[nodiscard]] const std::vector<milliseconds>& retry_delays(const Item& item) const;
@@ -254,6 +261,9 @@ class RelayCore {
   void store_the_late();
   [[nodiscard]] bool may_be_stored_late(const Entry& entry) const;
   void store_late(EntryId id);
+  bool store_late_alone(EntryId id);
+  bool store_late_with_heads(EntryId id);
+  void store_head(ItemId id);
   void store_in_flight(ItemId id);
   void submit_ready();
   void submit_on(std::size_t route);
@@ -277,6 +287,7 @@ class RelayCore {
   void end_pass();
   [[nodiscard]] bool settle_is_due() const;
   [[nodiscard]] bool may_submit() const;
+  /// Of a job route: makes jobs.
   [[nodiscard]] bool may_send(const RouteState& state) const;
   [[nodiscard]] bool any_route_may_send() const;
   [[nodiscard]] bool another_route_is_healthy(const RouteState& state) const;

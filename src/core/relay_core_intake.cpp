@@ -8,7 +8,7 @@
 namespace postrider::core {
 namespace {
 
-constexpr std::string_view undecodable = "undecodable";
+constexpr std::string_view undecodable = job_code::undecodable;
 
 bool contains(const std::set<OpenHead>& open_heads, const std::string& route,
               const std::optional<std::string>& key) {
@@ -43,12 +43,48 @@ void RelayCore::take_event(ClaimedEvent& claimed, Reading::BatchNumber batch,
   // are known.
   std::vector<ItemId> items;
   for (std::size_t route = 0; route < routes_.size(); ++route) {
-    if (matches(routes_[route].route, claimed.event->type)) items.push_back(add_item(id, route));
+    if (!matches(routes_[route].route, claimed.event->type)) continue;
+    if (routes_[route].job) {
+      add_job(id, routes_[route], claimed);
+    } else {
+      items.push_back(add_item(id, route));
+    }
   }
-  entries_.at(id).undecided = items;
-  if (items.empty()) take_unrouted(id);
+  auto& taken = entries_.at(id);
+  taken.undecided = items;
+  if (items.empty() && !taken.has_jobs) {
+    take_unrouted(id);
+  } else if (items.empty()) {
+    complete_.push_back(id);
+  } else if (taken.has_jobs) {
+    partly_decided_.emplace_back(now_ + options_.settle_patience, id);
+  }
   for (const auto item : items)
     enter_queue(item, claimed, open_heads);
+}
+
+// Nothing is attempted here, so nothing can go wrong that a later attempt would mend.
+void RelayCore::add_job(EntryId id, const RouteState& state, const ClaimedEvent& claimed) {
+  auto& entry = entries_.at(id);
+  auto row = state.job->delivery_of(*entry.event, DeliveryId(ids_->next()));
+  row.partition = entry.partition;
+  row.available_in = claimed.delay.value_or(milliseconds(0));
+  if (!claimed.malformed.empty()) fail(row, undecodable, claimed.malformed);
+  if (row.status == DeliveryStatus::failed) {
+    ++report_.failed;
+    auto notice = notice_about(NoticeKind::delivery_failed, entry);
+    notice.route = row.route;
+    notice.delivery_id = row.id;
+    notice.code = row.failure_code;
+    notice.detail = row.failure_detail;
+    draft_.notices.push_back(std::move(notice));
+    record_error({row.route, row.event_seq, row.event_id, OutcomeKind::rejected, row.failure_code,
+                  row.failure_detail});
+  } else {
+    ++report_.jobs;
+  }
+  entry.rows.push_back(std::move(row));
+  entry.has_jobs = true;
 }
 
 ItemId RelayCore::add_item(EntryId id, std::size_t route) {
@@ -66,11 +102,7 @@ ItemId RelayCore::add_item(EntryId id, std::size_t route) {
 
 void RelayCore::take_unrouted(EntryId id) {
   auto& entry = entries_.at(id);
-  Notice notice;
-  notice.event_id = entry.event->id;
-  notice.event_seq = entry.event->seq;
-  notice.event_type = entry.event->type;
-  notice.partition = entry.partition;
+  auto notice = notice_about(NoticeKind::event_held, entry);
   if (options_.unrouted == Unrouted::discard) {
     ++report_.discarded;
     notice.kind = NoticeKind::event_discarded;
@@ -85,7 +117,6 @@ void RelayCore::take_unrouted(EntryId id) {
     row.status = DeliveryStatus::held;
     entry.rows.push_back(std::move(row));
     entry.stays_unrouted = true;
-    notice.kind = NoticeKind::event_held;
     notice.detail = "no route matches this type; it is kept until one does";
   }
   draft_.notices.push_back(std::move(notice));

@@ -346,7 +346,7 @@ void RelayCore::complete_entry(Entry entry) {
     const auto key = *item.key;
     routes_[route].queue.on_row_drafted(key);
     draft_.lane_rows.push_back({entry.partition, route, key});
-    const bool late = item.attempt.has_value();  // in flight, its row says dispatched
+    const bool late = item.row.has_value();  // in flight, its row says dispatched
     item.queued = false;
     advance_blocked_lane(route, key, head);
     if (!late) erase_item(head);
@@ -368,12 +368,16 @@ void RelayCore::record_sent(const Item& item) {
 }
 
 void RelayCore::record_error(const Item& item, const Outcome& outcome) {
+  record_error({routes_[item.route].route.name, item.event->seq, item.event->id, outcome.kind,
+                outcome.code, outcome.detail});
+}
+
+void RelayCore::record_error(PassError error) {
   if (report_.errors.size() >= PassReport::most_errors) {
     ++report_.errors_left_out;
     return;
   }
-  report_.errors.push_back({routes_[item.route].route.name, item.event->seq, item.event->id,
-                            outcome.kind, outcome.code, outcome.detail});
+  report_.errors.push_back(std::move(error));
 }
 
 void RelayCore::note_circuit(RouteState& state, Circuit::Change change) {
@@ -397,6 +401,16 @@ Notice RelayCore::notice_about(NoticeKind kind, const Item& item) const {
   notice.dispatch_id = item.dispatch_id;
   notice.attempts = item.attempts;
   notice.partition = item.partition;
+  return notice;
+}
+
+Notice RelayCore::notice_about(NoticeKind kind, const Entry& entry) {
+  Notice notice;
+  notice.kind = kind;
+  notice.event_id = entry.event->id;
+  notice.event_seq = entry.event->seq;
+  notice.event_type = entry.event->type;
+  notice.partition = entry.partition;
   return notice;
 }
 

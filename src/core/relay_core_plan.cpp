@@ -32,11 +32,43 @@ void RelayCore::store_the_late() {
     partly_decided_.pop_front();
     const auto entry = entries_.find(id);
     if (entry == entries_.end() || entry->second.undecided.empty()) continue;
-    if (may_be_stored_late(entry->second)) {
-      store_late(id);
-    } else {
-      partly_decided_.emplace_back(now_ + options_.settle_patience, id);
-    }
+    const bool stored = entry->second.has_jobs ? store_late_with_heads(id) : store_late_alone(id);
+    if (!stored) partly_decided_.emplace_back(now_ + options_.settle_patience, id);
+  }
+}
+
+// What it held up moves on at once, so that nobody behind it looks for its head any more.
+bool RelayCore::store_late_alone(EntryId id) {
+  if (!may_be_stored_late(entries_.at(id))) return false;
+  store_late(id);
+  complete_entries();
+  return true;
+}
+
+// Workers wait for what this event is to them, and it stands behind others that are not answered
+// either: when these have become rows, all that queues behind them does.
+bool RelayCore::store_late_with_heads(EntryId id) {
+  if (store_late_alone(id)) return true;
+  const auto undecided = entries_.at(id).undecided;
+  for (const auto item_id : undecided) {
+    const auto found = items_.find(item_id);
+    if (found == items_.end() || found->second.attempt || !found->second.key) continue;
+    const auto head = routes_[found->second.route].queue.head(*found->second.key);
+    if (head && *head != item_id) store_head(*head);
+  }
+  return false;
+}
+
+// A head without a row came before whatever stands behind it, on every route, so this ends.
+void RelayCore::store_head(ItemId id) {
+  auto& item = items_.at(id);
+  if (item.entry) {
+    (void)store_late_with_heads(*item.entry);
+  } else if (item.attempt) {
+    item.queued = false;  // its outcome finds the row
+    advance_blocked_lane(item.route, std::string(*item.key), id);
+  } else if (routes_[item.route].queue.take(id)) {
+    park(id);
   }
 }
 
@@ -255,13 +287,16 @@ bool RelayCore::ask_due() {
   if (!due_is_wanted()) return false;
   DueRequest request;
   for (auto& state : routes_) {
-    if (!may_send(state)) continue;
+    if (state.job || !may_send(state)) continue;
     request.routes.push_back(state.route.name);
     if (state.circuit.paused()) state.probed_for_rows = state.circuit.probe_at();
   }
   wants_.due = false;
   more_due_ = more_due_ && !request.routes.empty();
-  if (request.routes.empty()) return false;
+  if (request.routes.empty()) {
+    due_at_ = now_ + options_.sleep;
+    return false;
+  }
   call_ = StoreCall::due;
   request.partitions = partitions();
   request.limit = read_limit();
@@ -342,6 +377,7 @@ bool RelayCore::may_purge() const {
 // ---- the end
 
 bool RelayCore::may_send(const RouteState& state) const {
+  if (state.job) return true;
   return state.in_flight > 0 ? !state.circuit.paused()
                              : state.circuit.allowance(now_, 0, state.route.window) > 0;
 }

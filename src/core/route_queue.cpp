@@ -37,6 +37,12 @@ bool RouteQueue::take(ItemId item) {
   return true;
 }
 
+std::optional<ItemId> RouteQueue::head(const std::string& key) const {
+  const auto lane = lanes_.find(key);
+  if (lane == lanes_.end() || lane->second.items.empty()) return std::nullopt;
+  return lane->second.items.front();
+}
+
 void RouteQueue::rotate(std::size_t heads) {
   if (ready_.empty()) return;
   const auto middle = ready_.begin() + static_cast<std::ptrdiff_t>(heads % ready_.size());

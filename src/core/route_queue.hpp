@@ -45,6 +45,8 @@ class RouteQueue {
   [[nodiscard]] bool is_ready(ItemId item) const;
   /// Takes this one, if it may leave; false when it waits behind a head or was taken before.
   [[nodiscard]] bool take(ItemId item);
+  /// Who stands first in the lane of `key`.
+  [[nodiscard]] std::optional<ItemId> head(const std::string& key) const;
   /// Moves so many of those that may leave to the end.
   void rotate(std::size_t heads);
   /// Puts heads that were taken back to the front, in the order given.

@@ -21,7 +21,7 @@ std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
   routes.reserve(bindings.size());
   for (const auto& binding : bindings) {
     auto route = binding.route;
-    route.window = std::min(route.window, binding.publisher->traits().window);
+    if (!route.job) route.window = std::min(route.window, binding.publisher->traits().window);
     routes.push_back(std::move(route));
   }
   return routes;
@@ -31,7 +31,7 @@ std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
 std::size_t most_reports(const std::vector<RouteBinding>& bindings) {
   std::size_t most = 0;
   for (const auto& binding : bindings)
-    most += binding.route.window + 1;
+    most += binding.route.job ? 0 : binding.route.window + 1;
   return std::max<std::size_t>(most, 1);
 }
 
@@ -58,6 +58,10 @@ RelayEngine::RelayEngine(std::unique_ptr<Store> store, std::vector<RouteBinding>
       reports_(most_reports(routes)),
       store_lane_([this] { reports_.interrupt(); }) {
   for (auto& binding : routes) {
+    if (binding.route.job) {  // nothing is ever submitted on it
+      lanes_.emplace_back();
+      continue;
+    }
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(binding.publisher),
                                                      binding.route.window, binding.route.timeout,
                                                      reports_));
@@ -82,7 +86,7 @@ Result<DrainReport> RelayEngine::drain(std::optional<std::size_t> max_passes) {
     if (!pass) return std::move(pass).error();
     ++drain.passes;
     const auto& report = *pass;
-    const bool sent_nothing = report.confirmed.empty();
+    const bool sent_nothing = report.confirmed.empty() && report.jobs == 0;
     drain.drained = !report.more && report.waiting == 0 && !report.next_due_in &&
                     report.paused_routes.empty() && report.foreign.empty();
     drain.total.add(std::move(*pass));
@@ -116,8 +120,9 @@ void RelayEngine::request_stop() noexcept {
 
 Result<void> RelayEngine::close() {
   if (std::exchange(closed_, true)) return {};
-  for (auto& lane : lanes_)
-    lane->stop();
+  for (auto& lane : lanes_) {
+    if (lane) lane->stop();
+  }
   store_lane_.stop();
   if (purge_lane_) purge_lane_->stop();
   const auto leases = core_.leases();

@@ -79,7 +79,7 @@ class RelayEngine {
   IdGenerator ids_;
   core::RelayCore core_;
   LaneReports reports_;
-  std::vector<std::unique_ptr<PublisherLane>> lanes_;
+  std::vector<std::unique_ptr<PublisherLane>> lanes_;  // by route; null: it makes jobs
   CallLane<core::Input> store_lane_;
   std::optional<CallLane<core::Input>> purge_lane_;  // with a purger
 

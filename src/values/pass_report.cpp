@@ -28,6 +28,7 @@ void PassReport::add(PassReport later) {
   retried += later.retried;
   failed += later.failed;
   parked += later.parked;
+  jobs += later.jobs;
   held += later.held;
   discarded += later.discarded;
   waiting = later.waiting;

@@ -228,6 +228,7 @@ PassReport troubled_report() {
   report.errors_left_out = 3;
   report.retried = 2;
   report.failed = 1;
+  report.jobs = 4;
   report.parked = 1;
   report.held = 1;
   report.waiting = 2;

@@ -75,6 +75,19 @@ Words from(const Words& words, std::size_t index) {
   return rest;
 }
 
+/// False when `key` is no setting of jobs.
+bool set_job(Route& route, const std::string& key, const std::string& value) {
+  if (key != "job" && key != "queue" && key != "serial_key" && key != "unique_key") return false;
+  auto& job = route.job ? *route.job : route.job.emplace();
+  if (key == "job") job.job = value;
+  if (key == "queue") job.queue = value;
+  if (key == "serial_key") job.serial_key = value;
+  if (key == "unique_key") job.unique_key = value;
+  route.order = Order::none;
+  route.on_failed = OnFailed::skip;
+  return true;
+}
+
 bool is_number(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(),
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -149,6 +162,7 @@ void Player::set_option(const Words& words) {
 }
 
 // route mail events=order.placed,order.paid on_failed=skip retry_delays=1s,5s
+// route ship events=order.placed job=Reserve queue=shipping
 // The first `route` of a scenario replaces the default one.
 void Player::set_route(const Words& words) {
   if (routes_.size() == 1 && routes_.front().name == "all") routes_.clear();
@@ -173,6 +187,8 @@ void Player::set_route(const Words& words) {
       route.outage_counts = value == "true";
     } else if (key == "window") {
       route.window = std::stoul(value);
+    } else if (set_job(route, key, value)) {
+      continue;
     } else if (key == "retry_delays") {
       route.retry_delays.clear();
       for (const auto& delay : split(value, ','))
@@ -181,6 +197,7 @@ void Player::set_route(const Words& words) {
       refuse("'" + key + "' is no setting of a route");
     }
   }
+  if (route.job) route.destination.clear();
   ASSERT_EQ(validate(route), std::vector<std::string>{});
   routes_.push_back(std::move(route));
 }
@@ -372,6 +389,10 @@ void Player::expect_count(const Words& words) {
     if (counts.route != route) continue;
     if (state == "open") {
       found = counts.due + counts.delayed + counts.dispatched;
+    } else if (state == "due") {
+      found = counts.due;
+    } else if (state == "delayed") {
+      found = counts.delayed;
     } else if (state == "dispatched") {
       found = counts.dispatched;
     } else if (state == "completed") {
@@ -394,7 +415,8 @@ Relay& Player::relay(const std::string& name) {
   if (!relay) {
     std::vector<RouteBinding> bindings;
     for (const auto& route : routes_) {
-      bindings.push_back({route, destination(route.name).open()});
+      auto publisher = route.job ? nullptr : destination(route.name).open();
+      bindings.push_back({route, std::move(publisher)});
     }
     auto options = options_;
     options.name = name;
