@@ -31,7 +31,11 @@ ShownValue shown(const config::Loaded& loaded, const config::Key& key, int route
   if (const auto* value = find_value(loaded, key, route)) {
     return {std::move(name), shown_value(*value), value->origin};
   }
-  return {std::move(name), key.default_value, "default"};
+  const auto& routes = loaded.settings.routes;
+  const auto left_out = route < 0
+                            ? key.default_value
+                            : default_text(key, routes.at(static_cast<std::size_t>(route)).route);
+  return {std::move(name), left_out, "default"};
 }
 
 // "routes.orders.to", "routes.orders.amqp.exchange".
@@ -49,7 +53,7 @@ std::vector<ShownValue> shown_values(const config::Loaded& loaded) {
     const auto& route = loaded.settings.routes[i].route;
     for (const auto& key : config::all_keys()) {
       const bool amqp = key.section == "routes.amqp" && route.destination.starts_with("amqp");
-      if (key.section != "routes" && !amqp) continue;
+      if ((key.section != "routes" && !amqp) || !applies(key, route)) continue;
       values.push_back(shown(loaded, key, static_cast<int>(i), name_in_route(key, route.name)));
     }
   }

@@ -75,8 +75,9 @@ void diagnose_file(const SecretFile& file, std::vector<Finding>& findings) {
 
 void diagnose_route(const config::RouteSettings& settings, std::vector<Finding>& findings) {
   const auto& route = settings.route;
+  const bool from_database = route.job && route.destination.empty();
   const auto found = registry::find_destination(route.destination, {route.window, settings.amqp});
-  if (!found) {
+  if (!from_database && !found) {
     findings.push_back({"destination_unusable", FindingSeverity::error, "route " + route.name,
                         found.error().message, "A relay does not start with it.",
                         "Correct `to` of this route."});
@@ -107,7 +108,7 @@ std::vector<Finding> diagnose_config(const config::Loaded& loaded,
   if (settings.routes.empty()) {
     findings.push_back({"no_route", FindingSeverity::warning, path.value_or("configuration"),
                         "there is no route.", "A relay with this configuration does not start.",
-                        "Add a [[routes]] table with name and to."});
+                        "Add a [[routes]] table with name and to, or with name, job and queue."});
   }
   for (const auto& route : settings.routes)
     diagnose_route(route, findings);
@@ -120,7 +121,7 @@ std::vector<Finding> diagnose_patterns(const config::Settings& settings,
                                        const std::vector<EventSummary>& latest) {
   std::vector<Finding> findings;
   if (latest.empty()) return findings;
-  for (const auto& [route, amqp] : settings.routes) {
+  for (const auto& [route, job, amqp] : settings.routes) {
     for (const auto& pattern : route.events) {
       auto alone = route;
       alone.events = {pattern};

@@ -41,6 +41,17 @@ to = {to}   # file:PATH, stdout:, amqp://user@host/vhost
 # timeout = "30s"       # how long an attempt may stay unanswered
 # on_failed = "halt"    # a dead letter halts its aggregate; or "skip", "stop"
 
+# A route with a job makes a task for workers of each event; see `postrider worker`.
+# [[routes]]
+# name = "ship"
+# events = ["order.placed"]
+# job = "reserve_stock"         # what a handler is bound to
+# queue = "shipping"            # where its tasks wait
+# retry_delays = ["1m", "10m"]
+# timeout = "10m"
+# on_worker_death = "fail"      # or "retry", at most max_deaths times
+# serial_key = "{{aggregate_id}}" # jobs with equal keys run one after the other
+
 [log]
 # level = "info"        # debug, info, warning, error
 # format = "auto"       # text on a terminal, else JSON

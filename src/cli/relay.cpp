@@ -74,15 +74,24 @@ std::optional<ExitCode> open_destinations(const config::Settings& settings, Cons
                                           Destinations& destinations) {
   if (settings.routes.empty()) {
     console.complain("configuration",
-                     "there is no route. Add a [[routes]] table with name and to.");
+                     "there is no route. Add a [[routes]] table with name and to, or with name, "
+                     "job and queue.");
     return ExitCode::config;
   }
   bool failed = false;
-  for (const auto& [route, amqp] : settings.routes) {
+  for (const auto& [route, job, amqp] : settings.routes) {
+    if (route.job && route.destination.empty()) {  // workers take it from the database
+      destinations.bindings.push_back({route, nullptr});
+      continue;
+    }
     auto found = registry::find_destination(route.destination, {route.window, amqp});
     if (!found) {
       console.complain("route " + route.name, found.error().message);
       failed = true;
+      continue;
+    }
+    if (route.job) {
+      destinations.bindings.push_back({route, nullptr});
       continue;
     }
     destinations.standard_output |= found->standard_output;

@@ -19,6 +19,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 // What may be shown of a destination even when its secrets were not looked up.
 std::string shown_destination(const Route& route) {
+  if (route.job && route.destination.empty()) return "queue " + route.job->queue;
   return registry::redacted(route.destination);
 }
 
@@ -62,6 +63,19 @@ bool is_known(const config::Settings& settings, const std::string& name, Console
   return false;
 }
 
+// Nothing leaves the relay on a job route: its jobs wait in their queue, and that can be paused.
+bool makes_jobs(const config::Settings& settings, const std::string& name, Console& console) {
+  for (const auto& each : settings.routes) {
+    if (each.route.name != name || !each.route.job) continue;
+    console.complain("route",
+                     fmt::format("{} makes jobs, and workers take them. Pause their queue: "
+                                 "`postrider queue pause {}`.",
+                                 name, each.route.job->queue));
+    return true;
+  }
+  return false;
+}
+
 struct Change {
   std::string command;
   std::string done;
@@ -75,7 +89,8 @@ ExitCode run_change(const Change& change, const Options& options, Console& conso
   const auto& route = options.route;
   Session session(options.database);
   if (const auto failed = session.open(Needs::store, console)) return *failed;
-  if (change.must_be_known && !is_known(session.settings(), route.name, console)) {
+  if (change.must_be_known && (!is_known(session.settings(), route.name, console) ||
+                               makes_jobs(session.settings(), route.name, console))) {
     return ExitCode::data;
   }
   const auto operations = session.backend().operations();

@@ -35,6 +35,9 @@ std::string shown(const std::string& value) {
 std::string shown(std::size_t value) {
   return std::to_string(value);
 }
+std::string shown(int value) {
+  return std::to_string(value);
+}
 std::string shown(const std::optional<std::size_t>& value) {
   return value ? std::to_string(*value) : "";
 }
@@ -59,6 +62,9 @@ void assign(std::string& member, const Checked& value) {
 }
 void assign(std::size_t& member, const Checked& value) {
   member = static_cast<std::size_t>(std::get<std::int64_t>(value));
+}
+void assign(int& member, const Checked& value) {
+  member = static_cast<int>(std::get<std::int64_t>(value));
 }
 void assign(std::optional<std::size_t>& member, const Checked& value) {
   member = static_cast<std::size_t>(std::get<std::int64_t>(value));
@@ -127,6 +133,16 @@ Key expanding(Key key) {
 
 Key identifier(Key key) {
   key.identifier = true;
+  return key;
+}
+
+Key publish_only(Key key) {
+  key.route_kind = RouteKind::publish;
+  return key;
+}
+
+Key job_only(Key key) {
+  key.route_kind = RouteKind::job;
   return key;
 }
 
@@ -224,26 +240,60 @@ std::vector<Key> route_keys() {
                    MEMBER(route->route.name))),
       key(routes("events", "Event types: order.placed, order.*, or *."), K::texts, 1, 1000,
           MEMBER(route->route.events)),
-      expanding(required(key(routes("to", "The destination, as a URL."), K::text, 1, 4096,
-                             MEMBER(route->route.destination)))),
-      choice(routes("order", "What keeps its order."),
-             std::vector{Order::aggregate, Order::global, Order::none}, parse_order,
-             MEMBER(route->route.order)),
+      expanding(key(routes("to", "The destination, as a URL. Required without a job."), K::text, 1,
+                    4096, MEMBER(route->route.destination))),
+      publish_only(choice(routes("order", "What keeps its order."),
+                          std::vector{Order::aggregate, Order::global, Order::none}, parse_order,
+                          MEMBER(route->route.order))),
       key(routes("retry_delays", "Waits before the next tries; [] means no retry."), K::durations,
           0, static_cast<std::int64_t>(Route::most_retry_delays),
           MEMBER(route->route.retry_delays)),
-      key(routes("timeout", "How long an attempt may stay unanswered."), K::duration, 100 * ms,
-          hour, MEMBER(route->route.timeout)),
-      choice(routes("on_failed", "What a dead letter does to its successors."),
-             std::vector{OnFailed::halt, OnFailed::skip, OnFailed::stop}, parse_on_failed,
-             MEMBER(route->route.on_failed)),
-      choice(routes("record", "Which deliveries become rows."),
-             std::vector{Record::open, Record::all}, parse_record, MEMBER(route->route.record)),
-      key(routes("window", "Messages in flight at once."), K::integer, 1,
-          static_cast<std::int64_t>(Route::most_window), MEMBER(route->route.window)),
+      key(routes("timeout", "How long an attempt may stay unanswered; 1h at most without a job."),
+          K::duration, 100 * ms, 7 * day, MEMBER(route->route.timeout)),
+      publish_only(choice(routes("on_failed", "What a dead letter does to its successors."),
+                          std::vector{OnFailed::halt, OnFailed::skip, OnFailed::stop},
+                          parse_on_failed, MEMBER(route->route.on_failed))),
+      publish_only(choice(routes("record", "Which deliveries become rows."),
+                          std::vector{Record::open, Record::all}, parse_record,
+                          MEMBER(route->route.record))),
+      publish_only(key(routes("window", "Messages in flight at once."), K::integer, 1,
+                       static_cast<std::int64_t>(Route::most_window), MEMBER(route->route.window))),
       key(routes("outage_counts", "An outage of the destination uses up retries."), K::boolean, 0,
           0, MEMBER(route->route.outage_counts)),
   };
+}
+
+std::vector<Key> job_keys() {
+  const auto routes = [](std::string name, std::string purpose) {
+    return Head{"routes", std::move(name), std::move(purpose)};
+  };
+  std::vector<Key> keys = {
+      key(routes("queue", "Where the job's tasks wait for a worker. Required with a job."), K::text,
+          1, 64, MEMBER(route->job.queue)),
+      choice(routes("on_worker_death", "What becomes of a job whose worker died."),
+             std::vector{OnWorkerDeath::fail, OnWorkerDeath::retry}, parse_on_worker_death,
+             MEMBER(route->job.on_worker_death)),
+      key(routes("max_deaths",
+                 "With on_worker_death = \"retry\": the death after so many is final."),
+          K::integer, 0, JobPolicy::most_max_deaths, MEMBER(route->job.max_deaths)),
+      key(routes("priority", "Lower goes first."), K::integer, JobPolicy::least_priority,
+          JobPolicy::most_priority, MEMBER(route->job.priority)),
+      key(routes("serial_key", "Jobs of a queue with equal keys run in order; a template."),
+          K::text, 1, static_cast<std::int64_t>(JobPolicy::most_key_bytes),
+          MEMBER(route->job.serial_key)),
+      key(routes("serial_limit", "How many of them run at once."), K::integer, 1,
+          JobPolicy::most_serial_limit, MEMBER(route->job.serial_limit)),
+      key(routes("unique_key", "While a job with this key is open, no second is made; a template."),
+          K::text, 1, static_cast<std::int64_t>(JobPolicy::most_key_bytes),
+          MEMBER(route->job.unique_key)),
+      key(routes("timeout_limit", "How far an attempt may extend its timeout."), K::duration,
+          100 * ms, 7 * day, MEMBER(route->job.timeout_limit)),
+  };
+  std::transform(keys.begin(), keys.end(), keys.begin(), job_only);
+  keys.insert(keys.begin(),
+              key(routes("job", "Makes a job of each event: what a handler is bound to."), K::text,
+                  1, 64, MEMBER(route->job.job)));
+  return keys;
 }
 
 std::vector<Key> amqp_keys() {
@@ -276,8 +326,8 @@ std::vector<Key> amqp_keys() {
 
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
-  for (auto&& part :
-       {top_keys(), relay_keys(), retention_keys(), log_keys(), route_keys(), amqp_keys()}) {
+  for (auto&& part : {top_keys(), relay_keys(), retention_keys(), log_keys(), route_keys(),
+                      job_keys(), amqp_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;
@@ -328,6 +378,16 @@ bool is_section(std::string_view section) {
   const auto& keys = all_keys();
   return std::any_of(keys.begin(), keys.end(),
                      [&](const Key& key) { return key.section == section; });
+}
+
+bool applies(const Key& key, const Route& route) noexcept {
+  return key.route_kind == RouteKind::any ||
+         (key.route_kind == RouteKind::job) == route.job.has_value();
+}
+
+std::string default_text(const Key& key, const Route& route) {
+  if (route.job && key.name == "timeout") return shown(JobPolicy::default_timeout);
+  return key.default_value;
 }
 
 std::string full_name(const Key& key) {

@@ -29,6 +29,9 @@ enum class KeyType : std::uint8_t {
 using Checked = std::variant<std::string, std::int64_t, bool, std::vector<std::string>,
                              std::vector<milliseconds>>;
 
+/// On which routes a key may be given.
+enum class RouteKind : std::uint8_t { any, publish, job };
+
 /// What a key sets. `route` is there for keys of a route only.
 struct Target {
   Settings* settings = nullptr;
@@ -47,13 +50,19 @@ struct Key {
   std::string purpose;               ///< one sentence
   bool required = false;
   bool identifier = false;  ///< part of an SQL name: a-z, 0-9 and '_' only
-  bool expands = false;     ///< `${NAME}` is replaced; the value may be a secret and is never shown
+  RouteKind route_kind = RouteKind::any;
+  bool expands = false;  ///< `${NAME}` is replaced; the value may be a secret and is never shown
   std::function<void(const Target&, const Checked&)> set;
 };
 
 [[nodiscard]] const std::vector<Key>& all_keys();
 [[nodiscard]] const Key* find_key(std::string_view section, std::string_view name);
 [[nodiscard]] bool is_section(std::string_view section);
+
+/// Whether `key`, one of a route, may be given on `route`.
+[[nodiscard]] bool applies(const Key& key, const Route& route) noexcept;
+/// What `key` is on `route` when it is left out, as it would be written.
+[[nodiscard]] std::string default_text(const Key& key, const Route& route);
 
 /// "relay.batch"; "store" at the top of the file.
 [[nodiscard]] std::string full_name(const Key& key);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -68,8 +69,11 @@ class Loader {
     route_names_.resize(route_lines_.size());
     for (const auto& entry : document.entries)
       read_entry(entry);
-    for (std::size_t i = 0; i < route_lines_.size(); ++i)
+    for (std::size_t i = 0; i < route_lines_.size(); ++i) {
       check_required(i);
+      if (!route_has_problem_[i]) check_kind(i);
+      if (route_names_[i].count("job") != 0) make_job_route(i);
+    }
   }
 
   void read_entry(const Entry& entry) {
@@ -82,7 +86,7 @@ class Loader {
     }
     if (entry.route < 0) return;
     const auto route = static_cast<std::size_t>(entry.route);
-    if (entry.section == "routes") route_names_[route].insert(entry.name);
+    if (entry.section == "routes") route_names_[route].emplace(entry.name, entry.line);
     if (loaded_.problems.size() > before) route_has_problem_[route] = true;
   }
 
@@ -164,6 +168,56 @@ class Loader {
     }
   }
 
+  // A route publishes, or it makes jobs.
+  void check_kind(std::size_t route) {
+    const auto& names = route_names_[route];
+    const auto before = loaded_.problems.size();
+    const bool job = names.count("job") != 0;
+    if (job && names.count("queue") == 0) {
+      problem(at(route_lines_[route]),
+              "this route has a job and no queue. Give the queue in which its tasks wait.");
+    }
+    if (!job && names.count("to") == 0) {
+      problem(at(route_lines_[route]),
+              fmt::format("this route has no to. Give {}, or a job and a queue.",
+                          range_text(*find_key("routes", "to"))));
+    }
+    for (const auto& [name, line] : names) {
+      const auto* key = find_key("routes", name);
+      if (key->route_kind == (job ? RouteKind::publish : RouteKind::job)) {
+        problem(at(line), job ? without_job(name) : with_job(name));
+      }
+    }
+    if (job && names.count("max_deaths") != 0 &&
+        loaded_.settings.routes[route].job.on_worker_death == OnWorkerDeath::fail) {
+      problem(at(names.at("max_deaths")),
+              "routes.max_deaths needs on_worker_death = \"retry\". Add it, or remove max_deaths.");
+    }
+    route_has_problem_[route] = loaded_.problems.size() > before;
+  }
+
+  static std::string without_job(const std::string& name) {
+    return fmt::format("routes.{} cannot be given on a route with a job. Remove it{}.", name,
+                       name == "order" ? "; a serial_key keeps jobs in order" : "");
+  }
+
+  static std::string with_job(const std::string& name) {
+    return fmt::format("routes.{} needs job. Add job = \"NAME\", or remove it.", name);
+  }
+
+  void make_job_route(std::size_t number) {
+    auto& [route, job, amqp] = loaded_.settings.routes[number];
+    const auto& names = route_names_[number];
+    const auto timeout = names.count("timeout") != 0 ? route.timeout : JobPolicy::default_timeout;
+    if (names.count("timeout_limit") == 0) job.timeout_limit = std::max(job.timeout_limit, timeout);
+    auto made = job_route(route.name, route.events, job);
+    made.destination = route.destination;
+    made.retry_delays = route.retry_delays;
+    made.outage_counts = route.outage_counts;
+    made.timeout = timeout;
+    route = std::move(made);
+  }
+
   // What no single key can tell. Not asked while one key is wrong: it would say the same again.
   void check_relay() {
     if (!loaded_.problems.empty()) return;
@@ -184,7 +238,22 @@ class Loader {
         problem(
             at(route_lines_[i]),
             fmt::format("a second route is called {}. Give each a name of its own.", route.name));
+      } else {
+        check_conflict(i);
       }
+    }
+  }
+
+  void check_conflict(std::size_t number) {
+    const auto& route = loaded_.settings.routes[number].route;
+    for (std::size_t i = 0; i < number; ++i) {
+      const auto& earlier = loaded_.settings.routes[i].route;
+      if (route_has_problem_[i] || !conflict(earlier, route)) continue;
+      problem(at(route_lines_[number]),
+              fmt::format("the routes {} and {} both make the job {} in the queue {} of the same "
+                          "events, of which the database takes one. Give them different events, "
+                          "or remove one.",
+                          earlier.name, route.name, route.job->job, route.job->queue));
     }
   }
 
@@ -192,7 +261,7 @@ class Loader {
   Loaded loaded_;
   std::vector<int> route_lines_;
   std::vector<bool> route_has_problem_;
-  std::vector<std::set<std::string>> route_names_;  // the keys that each route has
+  std::vector<std::map<std::string, int>> route_names_;  // the keys of each route, with their lines
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ enum class LogFormat : std::uint8_t {
 
 struct RouteSettings {
   Route route;       ///< `destination` may hold a secret; show it through `registry::redacted` only
+  JobPolicy job;     ///< becomes the route's own when it names a job
   AmqpOptions amqp;  ///< for amqp:// and amqps://; without `url` and `window`
 };
 

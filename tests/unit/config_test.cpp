@@ -185,6 +185,102 @@ TEST_F(ConfigTest, what_is_left_out_has_the_default_of_the_engine) {
   EXPECT_EQ(loaded.settings.relay.batch, RelayOptions{}.batch);
 }
 
+std::string job_route_with(const std::string& lines) {
+  return "[[routes]]\nname = \"ship\"\nevents = [\"order.*\"]\njob = \"Reserve\"\n"
+         "queue = \"shipping\"\n" +
+         lines;
+}
+
+TEST_F(ConfigTest, a_route_with_a_job_and_a_queue_needs_nothing_more) {
+  const auto loaded = load_text(job_route_with(""));
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  JobPolicy policy;
+  policy.job = "Reserve";
+  policy.queue = "shipping";
+  EXPECT_EQ(loaded.settings.routes[0].route, job_route("ship", {"order.*"}, policy));
+  EXPECT_FALSE(
+      load_text("[[routes]]\nname = \"a\"\nto = \"stdout:\"\n").settings.routes[0].route.job);
+}
+
+TEST_F(ConfigTest, a_job_route_takes_every_key_of_jobs) {
+  const auto loaded = load_text(job_route_with(
+      "to = \"amqp://mq/\"\nretry_delays = [60, 120]\ntimeout = \"2d\"\noutage_counts = true\n"
+      "on_worker_death = \"retry\"\nmax_deaths = 5\npriority = -7\nserial_key = "
+      "\"{aggregate_id}\"\nserial_limit = 3\nunique_key = \"{type}/{header:tenant}\"\n"
+      "timeout_limit = \"3d\"\n"));
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  const auto& route = loaded.settings.routes[0].route;
+  EXPECT_EQ(route.destination, "amqp://mq/");
+  EXPECT_THAT(route.retry_delays, ElementsAre(minutes(1), minutes(2)));
+  EXPECT_EQ(route.timeout, std::chrono::hours(48));
+  EXPECT_TRUE(route.outage_counts);
+  ASSERT_TRUE(route.job);
+  EXPECT_EQ(route.job->on_worker_death, OnWorkerDeath::retry);
+  EXPECT_EQ(route.job->max_deaths, 5);
+  EXPECT_EQ(route.job->priority, -7);
+  EXPECT_EQ(route.job->serial_key, "{aggregate_id}");
+  EXPECT_EQ(route.job->serial_limit, 3);
+  EXPECT_EQ(route.job->unique_key, "{type}/{header:tenant}");
+  EXPECT_EQ(route.job->timeout_limit, std::chrono::hours(72));
+}
+
+TEST_F(ConfigTest, a_long_timeout_of_a_job_moves_its_limit_unless_that_is_given) {
+  const auto loaded = load_text(job_route_with("timeout = \"7d\"\n"));
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  EXPECT_EQ(loaded.settings.routes[0].route.job->timeout_limit, std::chrono::hours(24 * 7));
+  EXPECT_THAT(problems(job_route_with("timeout = \"2h\"\ntimeout_limit = \"1h\"\n")),
+              ElementsAre(HasSubstr("Give a timeout_limit of at least the timeout.")));
+}
+
+TEST_F(ConfigTest, a_route_publishes_or_makes_jobs_and_the_keys_of_the_other_are_refused) {
+  const std::string publish = "[[routes]]\nname = \"a\"\nto = \"stdout:\"\n";
+  for (const auto* line :
+       {"order = \"none\"", "on_failed = \"skip\"", "record = \"all\"", "window = 5"}) {
+    EXPECT_THAT(problems(job_route_with(std::string(line) + "\n")),
+                ElementsAre(AllOf(HasSubstr("6: "),
+                                  HasSubstr("cannot be given on a route with a job. Remove it"))))
+        << line;
+    EXPECT_THAT(problems(publish + line + "\n"), IsEmpty()) << line;
+  }
+  EXPECT_THAT(problems(job_route_with("order = \"aggregate\"\n")),
+              ElementsAre(HasSubstr("a serial_key keeps jobs in order")));
+  for (const auto* line :
+       {"queue = \"q\"", "on_worker_death = \"fail\"", "max_deaths = 1", "priority = 0",
+        "serial_key = \"x\"", "serial_limit = 1", "unique_key = \"x\"", "timeout_limit = \"1h\""}) {
+    EXPECT_THAT(problems(publish + line + "\n"),
+                ElementsAre(AllOf(HasSubstr("4: "), HasSubstr("needs job. Add job"))))
+        << line;
+  }
+}
+
+TEST_F(ConfigTest, what_a_route_lacks_is_told) {
+  EXPECT_THAT(
+      problems("[[routes]]\nname = \"a\"\n"),
+      ElementsAre(AllOf(HasSubstr("1: this route has no to. Give a text of 1 to 4096 bytes"),
+                        HasSubstr("or a job and a queue"))));
+  EXPECT_THAT(problems("[[routes]]\nname = \"a\"\njob = \"Reserve\"\n"),
+              ElementsAre(HasSubstr("1: this route has a job and no queue. Give the queue")));
+  EXPECT_THAT(problems(job_route_with("max_deaths = 1\n")),
+              ElementsAre(HasSubstr("6: routes.max_deaths needs on_worker_death = \"retry\"")));
+}
+
+TEST_F(ConfigTest, names_and_templates_of_jobs_are_checked) {
+  EXPECT_THAT(problems("[[routes]]\nname = \"a\"\njob = \"a b\"\nqueue = \"Q\"\n"),
+              ElementsAre(HasSubstr("the job 'a b'"), HasSubstr("the queue 'Q'")));
+  EXPECT_THAT(problems(job_route_with("serial_key = \"{id}\"\n")),
+              ElementsAre(HasSubstr("serial_key has an unknown placeholder at character 1")));
+  EXPECT_THAT(problems(job_route_with("serial_limit = 2\n")),
+              ElementsAre(HasSubstr("Give a serial_key")));
+}
+
+TEST_F(ConfigTest, two_routes_that_would_make_one_job_twice_are_refused) {
+  const std::string other = "[[routes]]\nname = \"other\"\nevents = [\"order.placed\"]\n";
+  EXPECT_THAT(problems(job_route_with(other + "job = \"Reserve\"\nqueue = \"shipping\"\n")),
+              ElementsAre(AllOf(HasSubstr("6: the routes ship and other both make the job Reserve"),
+                                HasSubstr("or remove one."))));
+  EXPECT_THAT(problems(job_route_with(other + "job = \"Reserve\"\nqueue = \"slow\"\n")), IsEmpty());
+}
+
 // A file in which `line` stands in the section of `key`, and the number of that line.
 std::pair<std::string, int> file_with(const Key& key, const std::string& line) {
   const std::string route = "[[routes]]\n";
