@@ -91,10 +91,12 @@ CREATE UNIQUE INDEX {prefix}outbox_jobs_serial_slot_key
   ON {schema}{prefix}outbox_deliveries (queue, serial_key, serial_slot)
   WHERE serial_slot IS NOT NULL;
 
--- What a dead worker leaves behind.
+-- What a dead worker leaves behind. Dispatched rows are those with a deadline; said in these words,
+-- no query that looks for a worker can be answered from outbox_deliveries_timeout_idx, which the
+-- planner takes for as good while statistics are young.
 CREATE INDEX {prefix}outbox_jobs_worker_idx
   ON {schema}{prefix}outbox_deliveries (worker)
-  WHERE status = 'dispatched' AND worker IS NOT NULL;
+  WHERE worker IS NOT NULL AND delivery_timeout_at IS NOT NULL;
 
 -- Starts of worker processes. A start is never reused: who comes back has a new id.
 CREATE TABLE {schema}{prefix}outbox_workers (

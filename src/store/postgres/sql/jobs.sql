@@ -2,6 +2,10 @@
 --
 -- Statements that return a job give its columns in the order of `read_job_columns`; those that
 -- return a task have those of `read_task` behind them, and its event last.
+--
+-- Where a row is found by its id, the status that it must have comes out of a subquery (`OFFSET 0`):
+-- written as a constant it would open the partial indexes of running rows to the planner, which
+-- takes them for empty while statistics are young, and then reads all that runs for each row.
 
 -- name: jobs_take
 -- Dispatches due jobs to worker $2 and returns them as tasks, in order. $1 time, $3 queues and $4
@@ -397,10 +401,11 @@ FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c;
 WITH started AS (
   UPDATE {schema}{prefix}outbox_deliveries AS d
   SET worker = $2::uuid
-  FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+  FROM (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, 'dispatched' AS status
+    OFFSET 0) AS c
   WHERE d.id = $3::uuid
-    AND d.kind = 'job'
-    AND d.status = 'dispatched'
+    AND d.status = c.status
     AND d.dispatch_id = $4::uuid
     AND d.job = $5::text
     AND d.worker IS NULL
@@ -428,8 +433,7 @@ FROM started AS t
 -- Only here: works on sets; SQLite goes row by row.
 SELECT d.id, d.status, d.dispatch_id, d.job, d.worker, d.result
 FROM {schema}{prefix}outbox_deliveries AS d
-WHERE d.id = ANY ($1::uuid[])
-  AND d.kind = 'job';
+WHERE d.id = ANY ($1::uuid[]);
 
 -- name: jobs_record
 -- Ends the dispatches that are still running, and no others (compare-and-set): returns those.
@@ -460,10 +464,11 @@ FROM unnest(
     $8::integer[], $9::bigint[], $10::text[], $11::text[], $12::text[]) AS n (
     id, dispatch_id, status, attempts, deaths, snoozes, interruptions, available_in_ms,
     failure_code, failure_detail, result)
-  CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+  CROSS JOIN (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, 'dispatched' AS status
+    OFFSET 0) AS c
 WHERE d.id = n.id
-  AND d.kind = 'job'
-  AND d.status = 'dispatched'
+  AND d.status = c.status
   AND d.dispatch_id = n.dispatch_id
 RETURNING d.dispatch_id;
 
@@ -483,10 +488,11 @@ SET delivery_timeout_at = greatest(
   percent = coalesce($5::integer, d.percent),
   note = coalesce($6::text, d.note),
   checkpoint = coalesce($7::bytea, d.checkpoint)
-FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+FROM (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, 'dispatched' AS status
+    OFFSET 0) AS c
 WHERE d.id = $2::uuid
-  AND d.kind = 'job'
-  AND d.status = 'dispatched'
+  AND d.status = c.status
   AND d.dispatch_id = $3::uuid
 RETURNING d.cancel_requested_at IS NOT NULL AS cancel_requested, d.delivery_timeout_at, c.now;
 
@@ -495,10 +501,11 @@ RETURNING d.cancel_requested_at IS NOT NULL AS cancel_requested, d.delivery_time
 -- Only here: works on sets; SQLite goes row by row.
 SELECT d.cancel_requested_at IS NOT NULL AS cancel_requested, d.delivery_timeout_at, c.now
 FROM {schema}{prefix}outbox_deliveries AS d
-  CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c
+  CROSS JOIN (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, 'dispatched' AS status
+    OFFSET 0) AS c
 WHERE d.id = $2::uuid
-  AND d.kind = 'job'
-  AND d.status = 'dispatched'
+  AND d.status = c.status
   AND d.dispatch_id = $3::uuid;
 
 -- name: jobs_lost
@@ -512,8 +519,8 @@ holders AS (
   (
     SELECT d.worker
     FROM {schema}{prefix}outbox_deliveries AS d
-    WHERE d.status = 'dispatched'
-      AND d.worker IS NOT NULL
+    WHERE d.worker IS NOT NULL
+      AND d.delivery_timeout_at IS NOT NULL
     ORDER BY d.worker
     LIMIT 1)
   UNION ALL
@@ -522,8 +529,8 @@ holders AS (
     CROSS JOIN LATERAL (
       SELECT d.worker
       FROM {schema}{prefix}outbox_deliveries AS d
-      WHERE d.status = 'dispatched'
-        AND d.worker > h.worker
+      WHERE d.worker > h.worker
+        AND d.delivery_timeout_at IS NOT NULL
       ORDER BY d.worker
       LIMIT 1) AS n),
 gone AS MATERIALIZED (
@@ -540,8 +547,8 @@ orphans AS MATERIALIZED (
     CROSS JOIN LATERAL (
       SELECT d.id
       FROM {schema}{prefix}outbox_deliveries AS d
-      WHERE d.status = 'dispatched'
-        AND d.worker = g.worker
+      WHERE d.worker = g.worker
+        AND d.delivery_timeout_at IS NOT NULL
       LIMIT $2::bigint) AS j
   LIMIT $2::bigint),
 overdue AS MATERIALIZED (
@@ -599,8 +606,8 @@ RETURNING w.id;
 -- What worker $1 runs, and what of it a person wants to stop. Index: outbox_jobs_worker_idx.
 SELECT d.dispatch_id, d.cancel_requested_at IS NOT NULL AS cancel_requested
 FROM {schema}{prefix}outbox_deliveries AS d
-WHERE d.status = 'dispatched'
-  AND d.worker = $1::uuid;
+WHERE d.worker = $1::uuid
+  AND d.delivery_timeout_at IS NOT NULL;
 
 -- name: workers_declare_dead
 -- This start of a worker is gone. Primary key.
