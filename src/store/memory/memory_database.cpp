@@ -67,7 +67,7 @@ void Tables::erase_delivery(const DeliveryId& id) {
   deliveries_.erase(key);
 }
 
-bool Tables::is_taken(const Delivery& delivery, const JobRow& job) const {
+bool Tables::is_taken(const Delivery& delivery, const JobColumns& job) const {
   for (const auto& [id, other] : jobs_) {
     if (other.policy.job != job.policy.job) continue;
     const auto& row = *find_delivery(id);
@@ -85,7 +85,7 @@ bool Tables::is_taken(const Delivery& delivery, const JobRow& job) const {
   return false;
 }
 
-bool Tables::insert_job(Delivery delivery, JobRow job) {
+bool Tables::insert_job(Delivery delivery, JobColumns job) {
   const auto id = delivery.id;
   if (is_taken(delivery, job) || !insert_delivery(std::move(delivery))) return false;
   jobs_.emplace(id, std::move(job));
@@ -93,15 +93,19 @@ bool Tables::insert_job(Delivery delivery, JobRow job) {
   return true;
 }
 
-const JobRow* Tables::find_job(const DeliveryId& id) const {
+const JobColumns* Tables::find_job(const DeliveryId& id) const {
   const auto job = jobs_.find(id);
   return job == jobs_.end() ? nullptr : &job->second;
 }
 
-void Tables::write_job(Delivery delivery, JobRow job) {
+void Tables::write_job(Delivery delivery, JobColumns job) {
+  write_job_quietly(std::move(delivery), std::move(job));
+  ring();
+}
+
+void Tables::write_job_quietly(Delivery delivery, JobColumns job) {
   jobs_.at(delivery.id) = std::move(job);
   write_delivery(std::move(delivery));
-  ring();
 }
 
 std::vector<const Delivery*> Tables::open_deliveries() const {

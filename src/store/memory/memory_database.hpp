@@ -42,7 +42,7 @@ struct KeyRow {
 };
 
 /// What the row of a job has beside a `Delivery`.
-struct JobRow {
+struct JobColumns {
   JobPolicy policy;  ///< its keys are filled in; empty ones are no keys
   JobTransport transport = JobTransport::database;
   int deaths = 0;  ///< with the dispatch that runs
@@ -126,13 +126,15 @@ class Tables {
 
   /// `insert_delivery` for a job. False also when the event has made this job in this queue, or
   /// when an open one has its unique key.
-  bool insert_job(Delivery delivery, JobRow job);
+  bool insert_job(Delivery delivery, JobColumns job);
   /// Null for other deliveries.
-  [[nodiscard]] const JobRow* find_job(const DeliveryId& id) const;
+  [[nodiscard]] const JobColumns* find_job(const DeliveryId& id) const;
   /// Replaces both halves of the row with this id.
-  void write_job(Delivery delivery, JobRow job);
+  void write_job(Delivery delivery, JobColumns job);
+  /// The same for a change by which nothing can become due.
+  void write_job_quietly(Delivery delivery, JobColumns job);
   /// By delivery.
-  const std::map<DeliveryId, JobRow>& jobs() const { return jobs_; }
+  const std::map<DeliveryId, JobColumns>& jobs() const { return jobs_; }
   std::map<WorkerId, WorkerRow>& workers() { return workers_; }
   const std::map<WorkerId, WorkerRow>& workers() const { return workers_; }
   std::map<std::string, QueueRow>& queues() { return queues_; }
@@ -162,7 +164,7 @@ class Tables {
     return {delivery.event_seq, delivery.route, delivery.generation};
   }
   void index(const Delivery& delivery);
-  [[nodiscard]] bool is_taken(const Delivery& delivery, const JobRow& job) const;
+  [[nodiscard]] bool is_taken(const Delivery& delivery, const JobColumns& job) const;
 
   std::int64_t last_seq_ = 0;
   std::map<Seq, EventRow> events_;
@@ -175,7 +177,7 @@ class Tables {
   std::vector<PartitionRow> partitions_;
   std::set<std::string> paused_routes_;
   std::vector<AuditEntry> audit_;
-  std::map<DeliveryId, JobRow> jobs_;
+  std::map<DeliveryId, JobColumns> jobs_;
   std::map<WorkerId, WorkerRow> workers_;
   std::map<std::string, QueueRow> queues_;
   std::uint64_t rings_ = 0;
