@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// A list of names as the text of one JSON array of strings: how every SQL store keeps the queues of
-/// a worker.
+/// A list of names as the text of one JSON array of strings: how every SQL store keeps the queues
+/// of a worker.
 ///
 /// Thread safety: functions without state.
 
