@@ -8,6 +8,7 @@
 
 #include <postrider/diagnosis.hpp>
 #include <postrider/job_operations.hpp>
+#include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/schema.hpp>
@@ -24,6 +25,9 @@ struct SqliteOptions {
 
 /// Nothing is opened before the first call.
 [[nodiscard]] std::unique_ptr<Store> make_sqlite_store(SqliteOptions options);
+/// Its `await_work` watches the file's write-ahead log with inotify: any commit ends it. Where the
+/// kernel grants no watch, it looks five times a second.
+[[nodiscard]] std::unique_ptr<JobStore> make_sqlite_job_store(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<JobOperations> make_sqlite_job_operations(SqliteOptions options);

@@ -85,6 +85,11 @@ SqliteQuery& SqliteQuery::bind_if(const char* name, const std::optional<std::str
   return text ? bind(name, std::string_view(*text)) : *this;
 }
 
+SqliteQuery& SqliteQuery::bind_real(const char* name, double value) {
+  if (!error_) keep(sqlite3_bind_double(statement_, index_of(name), value));
+  return *this;
+}
+
 SqliteQuery& SqliteQuery::bind_borrowed_text(const char* name, std::string_view text) {
   const char* const data = text.data() == nullptr ? "" : text.data();
   if (!error_) {
@@ -132,6 +137,10 @@ std::int64_t SqliteQuery::integer(int column) const {
 std::optional<std::int64_t> SqliteQuery::optional_integer(int column) const {
   if (is_null(column)) return std::nullopt;
   return integer(column);
+}
+
+double SqliteQuery::real(int column) const {
+  return sqlite3_column_double(statement_, column);
 }
 
 std::string SqliteQuery::text(int column) const {
@@ -318,6 +327,16 @@ Result<Timestamp> SqliteConnection::now(std::optional<Timestamp> given) {
   const auto time = parse_timestamp(reading.text(0));
   POSTRIDER_ASSERT(time.has_value());
   return *time;
+}
+
+std::string SqliteConnection::log_path() const {
+  return sqlite3_filename_wal(sqlite3_db_filename(database_.get(), "main"));
+}
+
+Result<std::int64_t> SqliteConnection::data_version() {
+  auto row = query("PRAGMA data_version");
+  if (row.next()) return row.integer(0);
+  return row.result().error();
 }
 
 Error SqliteConnection::failure(int code, std::string_view doing, Phase phase) {

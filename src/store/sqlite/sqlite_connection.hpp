@@ -59,6 +59,7 @@ class SqliteQuery {
   SqliteQuery& bind(const char* name, std::string_view text);
   /// Nothing leaves the parameter NULL, as every parameter is until it is bound.
   SqliteQuery& bind_if(const char* name, const std::optional<std::string>& text);
+  SqliteQuery& bind_real(const char* name, double value);
   /// The bytes must outlive the query. Text is stored as TEXT, bytes as BLOB.
   SqliteQuery& bind_borrowed_text(const char* name, std::string_view text);
   SqliteQuery& bind_borrowed_bytes(const char* name, std::string_view bytes);
@@ -73,6 +74,7 @@ class SqliteQuery {
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::optional<std::int64_t> optional_integer(int column) const;
+  [[nodiscard]] double real(int column) const;
   /// TEXT and BLOB alike, with every byte; NULL is empty.
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::optional<std::string> optional_text(int column) const;
@@ -135,6 +137,11 @@ class SqliteConnection final : private SqliteFailures {
 
   /// The time given, or one reading of the database's clock.
   Result<Timestamp> now(std::optional<Timestamp> given);
+
+  /// Where the write-ahead log is. Requires: the connection is ready.
+  [[nodiscard]] std::string log_path() const;
+  /// Changes when another connection, of this process or not, has committed. Requires: the same.
+  Result<std::int64_t> data_version();
 
   [[nodiscard]] const SqliteOptions& options() const noexcept { return options_; }
 
