@@ -12,6 +12,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/job_operations.hpp>
+#include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/store.hpp>
@@ -29,6 +30,8 @@ class MemoryDatabase;
                                                                    Random& random);
 
 [[nodiscard]] std::unique_ptr<Store> make_memory_store(std::shared_ptr<MemoryDatabase> database);
+[[nodiscard]] std::unique_ptr<JobStore> make_memory_job_store(
+    std::shared_ptr<MemoryDatabase> database);
 [[nodiscard]] std::unique_ptr<Operations> make_memory_operations(
     std::shared_ptr<MemoryDatabase> database);
 [[nodiscard]] std::unique_ptr<JobOperations> make_memory_job_operations(
