@@ -90,6 +90,21 @@ TEST(WorkerCore, J_14_cut_off_for_long_it_ends_its_jobs_before_others_may_start_
   EXPECT_FALSE(script.wants<Take>());
 }
 
+TEST(WorkerCore, A_heartbeat_counts_from_when_it_was_asked_for) {
+  WorkerScript script;
+  script.run({1});
+  script.advance(seconds(5));
+  script.settle_takes();
+  (void)script.take<Beat>();
+  const auto asked_at = script.clock_.steady();
+  script.clock_.advance(seconds(9));  // the answer is slow
+  script.give(worker_input::Beaten{{}, asked_at});
+  script.cut_off_for(milliseconds(10'999));
+  EXPECT_FALSE(script.wants<RequestStop>());
+  script.cut_off_for(milliseconds(1));
+  EXPECT_TRUE(script.asked<RequestStop>(1));
+}
+
 TEST(WorkerCore, A_worker_that_was_declared_dead_starts_over_as_another_one) {
   WorkerScript script;
   script.run({1, 2});

@@ -72,6 +72,14 @@ std::string hostile_lines(LineFormat format) {
   return lines;
 }
 
+TEST(Log, R_233_a_line_about_a_job_names_the_job_and_its_queue) {
+  auto notice = retry();
+  notice.job = "ship_order";
+  notice.queue = "shipping";
+  const auto text = line(LineFormat::text, notice);
+  EXPECT_NE(text.find(" job=ship_order queue=shipping "), std::string::npos) << text;
+}
+
 TEST(LogLine, all_fields_of_a_notice_have_the_names_they_have_there) {
   testing::expect_golden("log_notice.txt", line(LineFormat::json, retry()) + "\n" +
                                                line(LineFormat::text, retry()) + "\n");
