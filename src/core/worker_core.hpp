@@ -140,6 +140,7 @@ class WorkerCore {
   void decide_running(Attempts::iterator attempt, const AttemptEnd& end);
   void on_late_end(const Attempt& attempt, const DispatchId& dispatch);
   [[nodiscard]] static AttemptEnd end_of(const Attempt& attempt, AttemptEnd reported);
+  [[nodiscard]] static bool obeyed(const Attempt& attempt, const AttemptEnd& reported);
   [[nodiscard]] static bool died_by_us(const Attempt& attempt, const WorkerDeath& death);
   void ask_to_stop(Attempts::iterator attempt, milliseconds kill_after);
   void ask_all_to_stop(milliseconds kill_after);

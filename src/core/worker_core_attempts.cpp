@@ -50,18 +50,27 @@ void WorkerCore::on(worker_input::Ended& ended) {
   const auto attempt = std::move(found->second);
   if (attempt.timer) timers_.erase({*attempt.timer, ended.dispatch_id});
   attempts_.erase(found);
-  const bool reported = std::holds_alternative<JobOutcome>(ended.end);
+  const auto end = end_of(attempt, std::move(ended.end));
+  const bool reported = std::holds_alternative<JobOutcome>(end);
   if (attempt.decided) {
     if (reported) on_late_end(attempt, ended.dispatch_id);
   } else if (reported || !attempt.lost) {
-    decide(attempt.job, ended.dispatch_id, end_of(attempt, std::move(ended.end)));
+    decide(attempt.job, ended.dispatch_id, end);
   }
 }
 
 AttemptEnd WorkerCore::end_of(const Attempt& attempt, AttemptEnd reported) {
   const auto* death = std::get_if<WorkerDeath>(&reported);
   if (death != nullptr && died_by_us(attempt, *death)) return Interrupted{};
+  if (obeyed(attempt, reported)) return Interrupted{};
   return reported;
+}
+
+// It says that it stopped because it was asked to; no person has cancelled the job.
+bool WorkerCore::obeyed(const Attempt& attempt, const AttemptEnd& reported) {
+  const auto* outcome = std::get_if<JobOutcome>(&reported);
+  return outcome != nullptr && outcome->kind == JobOutcome::Kind::cancelled && attempt.stop_asked &&
+         !attempt.job.cancel_requested;
 }
 
 bool WorkerCore::died_by_us(const Attempt& attempt, const WorkerDeath& death) {

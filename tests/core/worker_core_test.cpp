@@ -680,6 +680,29 @@ TEST(WorkerCore, A_stop_that_an_attempt_reports_itself_is_recorded_as_it_says) {
   EXPECT_EQ(script.record()[0].deaths, 1) << "another signal than ours is a death";
 }
 
+TEST(WorkerCore,
+     J_18_an_attempt_that_obeys_the_stop_of_its_worker_is_given_back_and_not_cancelled) {
+  WorkerScript script;
+  script.run({1, 2});
+  script.give(worker_input::Stop{});
+  script.give(worker_input::Stop{});
+  script.end(1, JobOutcome::cancelled());
+  const auto released = script.record()[0];
+  EXPECT_EQ(released.status, Status::pending);
+  EXPECT_EQ(released.attempts, 0);
+  EXPECT_EQ(released.interruptions, 1);
+}
+
+TEST(WorkerCore, An_attempt_that_obeys_at_its_deadline_has_no_late_result_to_warn_of) {
+  WorkerScript script;
+  script.run({1});
+  script.live_for(minutes(10));
+  EXPECT_TRUE(script.asked<RequestStop>(1));
+  EXPECT_EQ(script.record()[0].failure_code, job_code::timed_out);
+  script.end(1, JobOutcome::cancelled());
+  EXPECT_TRUE(script.told(NoticeKind::result_stale).empty());
+}
+
 TEST(WorkerCore, What_a_take_brings_after_the_stop_is_run_while_there_is_grace) {
   WorkerScript script;
   script.begin();
