@@ -205,6 +205,35 @@ std::vector<Key> relay_keys() {
   };
 }
 
+std::vector<Key> worker_keys() {
+  const auto worker = [](std::string name, std::string purpose) {
+    return Head{"worker", std::move(name), std::move(purpose)};
+  };
+  return {
+      key(worker("name", "A label for people."), K::text, 1, 64, MEMBER(settings->worker.name)),
+      key(worker("queues", "Queues to serve; \"mail:3\" gets three times the slots of \"rest\"."),
+          K::texts, 1, 100, MEMBER(settings->worker_queues)),
+      key(worker("concurrency", "Jobs at once."), K::integer, 1, 1000,
+          MEMBER(settings->worker.concurrency)),
+      key(worker("heartbeat", "How often a worker says that it lives."), K::duration, 50 * ms,
+          10 * minute, MEMBER(settings->worker.heartbeat)),
+      key(worker("dead_after",
+                 "A worker that says nothing for so long is dead; at least four heartbeats, and "
+                 "the same for all."),
+          K::duration, 200 * ms, hour, MEMBER(settings->worker.dead_after)),
+      key(worker("poll", "Longest wait before the queues are looked at again."), K::duration, 1,
+          hour, MEMBER(settings->worker.poll)),
+      key(worker("grace", "How long a stop waits for running jobs."), K::duration, 0, day,
+          MEMBER(settings->worker.grace)),
+      key(worker("hard_grace", "How long it then waits for those that were asked to stop."),
+          K::duration, 0, hour, MEMBER(settings->worker.hard_grace)),
+      key(worker("kill_grace", "From the stop request at a job's deadline to its kill."),
+          K::duration, 0, hour, MEMBER(settings->worker.kill_grace)),
+      key(worker("ageing", "A job gains one priority for each of these that it waits; 0s: never."),
+          K::duration, 0, 7 * day, MEMBER(settings->worker.ageing)),
+  };
+}
+
 std::vector<Key> retention_keys() {
   const auto kept = [](std::string name, std::string purpose, auto member) {
     return retention(key({"retention", std::move(name), std::move(purpose)}, K::duration,
@@ -326,8 +355,8 @@ std::vector<Key> amqp_keys() {
 
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
-  for (auto&& part : {top_keys(), relay_keys(), retention_keys(), log_keys(), route_keys(),
-                      job_keys(), amqp_keys()}) {
+  for (auto&& part : {top_keys(), relay_keys(), worker_keys(), retention_keys(), log_keys(),
+                      route_keys(), job_keys(), amqp_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;

@@ -39,7 +39,7 @@ struct Target {
 };
 
 struct Key {
-  /// "" for the top of the file, "relay", "retention", "log", "routes", "routes.amqp"
+  /// "" for the top of the file, "relay", "worker", "retention", "log", "routes", "routes.amqp"
   std::string section;
   std::string name;
   KeyType type = KeyType::text;

@@ -27,7 +27,9 @@ class Loader {
     read_environment();
     for (const auto& override : request_->overrides)
       read_override(override);
+    read_worker_queues();
     check_relay();
+    check_worker();
     check_routes();
     return std::move(loaded_);
   }
@@ -223,6 +225,44 @@ class Loader {
     if (!loaded_.problems.empty()) return;
     for (auto& fault : validate(loaded_.settings.relay)) {
       problem(request_->path.value_or("relay"), "relay: " + std::move(fault));
+    }
+  }
+
+  std::string origin_of(const char* section, const char* name) const {
+    const auto* set = find_value(loaded_, *find_key(section, name), -1);
+    return set == nullptr ? request_->path.value_or(section) : set->origin;
+  }
+
+  // "mail", or "mail:3" with a weight.
+  void read_worker_queues() {
+    for (const auto& text : loaded_.settings.worker_queues) {
+      QueueShare share{text, 1};
+      if (const auto colon = text.find(':'); colon != std::string::npos) {
+        share.queue = text.substr(0, colon);
+        const auto* const end = text.data() + text.size();
+        const auto [rest, fault] = std::from_chars(text.data() + colon + 1, end, share.weight);
+        if (fault != std::errc() || rest != end) {
+          problem(
+              origin_of("worker", "queues"),
+              fmt::format("the queue '{}' has a weight that is no number. Write mail or mail:3.",
+                          text));
+        }
+      }
+      loaded_.settings.worker.queues.push_back(std::move(share));
+    }
+  }
+
+  // Queues may be left out: what is configured may be for relays only.
+  void check_worker() {
+    auto& worker = loaded_.settings.worker;
+    worker.store_timeout = loaded_.settings.relay.store_timeout;
+    if (!loaded_.problems.empty()) return;
+    auto options = worker;
+    if (options.queues.empty()) options.queues = {{"any", 1}};
+    for (auto& fault : validate(options)) {
+      const bool of_queue = fault.find("queue") != std::string::npos;
+      problem(of_queue ? origin_of("worker", "queues") : request_->path.value_or("worker"),
+              "worker: " + std::move(fault));
     }
   }
 

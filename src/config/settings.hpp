@@ -13,6 +13,7 @@
 #include <postrider/relay_values.hpp>
 #include <postrider/route.hpp>
 #include <postrider/schema.hpp>
+#include <postrider/worker_values.hpp>
 
 namespace postrider::config {
 
@@ -37,6 +38,8 @@ struct Settings {
   SchemaNames names;
   RelayOptions relay;
   std::optional<std::size_t> max_passes;
+  WorkerOptions worker;                    ///< `queues` are those of `worker_queues`
+  std::vector<std::string> worker_queues;  ///< "mail", or "mail:3" with a weight
   std::vector<RouteSettings> routes;
   LogFormat log_format = LogFormat::automatic;
   Severity log_level = Severity::info;

@@ -562,6 +562,40 @@ TEST_F(ConfigTest, a_value_that_may_be_secret_is_in_no_message) {
     EXPECT_THAT(problem, Not(HasSubstr("canary")));
 }
 
+TEST_F(ConfigTest, a_worker_has_queues_with_weights_and_its_own_patience) {
+  const auto loaded = load_text(
+      "[worker]\nname = \"packer\"\nqueues = [\"mail:3\", \"shipping\"]\nconcurrency = 4\n"
+      "heartbeat = \"1s\"\ndead_after = \"8s\"\ngrace = \"1m\"\nageing = \"10s\"\n");
+  const auto& worker = loaded.settings.worker;
+  EXPECT_THAT(loaded.problems, IsEmpty());
+  EXPECT_EQ(worker.name, "packer");
+  ASSERT_EQ(worker.queues.size(), 2U);
+  EXPECT_EQ(worker.queues[0].queue, "mail");
+  EXPECT_EQ(worker.queues[0].weight, 3);
+  EXPECT_EQ(worker.queues[1].queue, "shipping");
+  EXPECT_EQ(worker.queues[1].weight, 1);
+  EXPECT_EQ(worker.concurrency, 4U);
+  EXPECT_EQ(worker.heartbeat, std::chrono::seconds(1));
+  EXPECT_EQ(worker.dead_after, std::chrono::seconds(8));
+  EXPECT_EQ(worker.grace, std::chrono::minutes(1));
+  EXPECT_EQ(worker.ageing, std::chrono::seconds(10));
+}
+
+TEST_F(ConfigTest, queues_and_beats_of_a_worker_that_cannot_be_are_refused) {
+  EXPECT_THAT(problems("[worker]\nqueues = [\"mail:0\"]\n"),
+              ElementsAre(HasSubstr("the weight of queue 'mail'")));
+  EXPECT_THAT(problems("[worker]\nqueues = [\"mail:x\"]\n"),
+              ElementsAre(HasSubstr("Write mail or mail:3")));
+  EXPECT_THAT(problems("[worker]\nqueues = [\"Mail\"]\n"),
+              ElementsAre(HasSubstr("the queue 'Mail'")));
+  EXPECT_THAT(problems("[worker]\nqueues = [\"a\", \"a\"]\n"),
+              ElementsAre(HasSubstr("named twice")));
+  EXPECT_THAT(problems("[worker]\nqueues = []\n"), ElementsAre(HasSubstr("empty")));
+  EXPECT_THAT(problems("[worker]\nconcurrency = 0\n"), ElementsAre(HasSubstr("concurrency")));
+  EXPECT_THAT(problems("[worker]\nheartbeat = \"3s\"\ndead_after = \"8s\"\n"),
+              ElementsAre(HasSubstr("a quarter of dead_after")));
+}
+
 // The table in the manual, one row per key, is what `all_keys` says.
 TEST(ConfigDocument, lists_every_key_with_type_default_and_purpose) {
   std::ifstream file(POSTRIDER_TEST_SOURCE_DIR "/docs/operate/configuration.md");
