@@ -201,7 +201,9 @@ class TableJobStore final : public JobStore {
       answers.push_back(row == nullptr ? RecordAnswer::stale : RecordAnswer::recorded);
       if (row == nullptr) continue;
       // What waits for its retry is not taken again by this table.
-      row->status = update.status == DeliveryStatus::pending ? DeliveryStatus::held : update.status;
+      const bool waits =
+          update.status == DeliveryStatus::pending && update.available_in > milliseconds(0);
+      row->status = waits ? DeliveryStatus::held : update.status;
       row->last = update;
     }
     return answers;
