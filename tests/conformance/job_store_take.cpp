@@ -422,6 +422,27 @@ TEST_P(JobStoreConformance, A_task_from_a_broker_is_started_once) {
   EXPECT_EQ(row(id).worker, worker);
 }
 
+TEST_P(JobStoreConformance, A_task_that_nobody_has_started_is_taken_back) {
+  const auto id = plant(over_broker());
+  const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);
+  auto update = retried(handed, milliseconds(0));
+  update.unless_started = true;
+
+  EXPECT_EQ(record(update), RecordAnswer::recorded);
+  EXPECT_EQ(row(id).status, DeliveryStatus::pending);
+}
+
+TEST_P(JobStoreConformance, A_task_that_a_worker_has_started_is_not_taken_back) {
+  const auto id = plant(over_broker());
+  const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);
+  value_of(jobs_->start({start_worker(), id, handed.dispatch_id, "send", now()}, soon()));
+  auto update = retried(handed, milliseconds(0));
+  update.unless_started = true;
+
+  EXPECT_EQ(record(update), RecordAnswer::stale);
+  EXPECT_EQ(row(id).status, DeliveryStatus::dispatched);
+}
+
 TEST_P(JobStoreConformance, A_stale_task_from_a_broker_is_not_started) {
   const auto id = plant(over_broker());
   const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);

@@ -254,6 +254,7 @@ RecordAnswer record_end(Tables& tables, const JobUpdate& update, Timestamp now) 
     }
     return *job->result == update.result ? RecordAnswer::repeated : RecordAnswer::conflict;
   }
+  if (update.unless_started && current->job->worker) return RecordAnswer::stale;
   Delivery delivery = *current->delivery;
   JobColumns job = *current->job;
   delivery.status = update.status;

@@ -377,7 +377,8 @@ class PostgresJobOperations final : public JobOperations {
   }
 
   Result<JobAnswer> unchanged(const DeliveryId& id, Deadline deadline) {
-    const auto found = connection_.run(std::vector<Call>{call_on("jobs_show_status", id)}, deadline);
+    const auto found =
+        connection_.run(std::vector<Call>{call_on("jobs_show_status", id)}, deadline);
     if (!found) return found.error();
     connection_.rollback(deadline);
     if (found->front().empty()) return JobAnswer{};

@@ -72,6 +72,7 @@ class Recording {
     texts(&JobUpdate::failure_code);
     texts(&JobUpdate::failure_detail);
     texts(&JobUpdate::result);
+    parameters.booleans(array_of(first_, [](const auto& row) { return row.unless_started; }));
     return call;
   }
 

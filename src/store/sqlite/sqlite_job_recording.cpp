@@ -135,7 +135,8 @@ Result<RecordAnswer> record_end(SqliteConnection& connection, const JobUpdate& u
       .bind(":interruptions", std::int64_t{update.interruptions})
       .bind(":failure_code", update.failure_code)
       .bind(":failure_detail", update.failure_detail)
-      .bind(":result", update.result);
+      .bind(":result", update.result)
+      .bind(":unless_started", std::int64_t{update.unless_started ? 1 : 0});
   if (pending) {
     row.bind(":available_at", timestamp_text(now + update.available_in));
   } else {

@@ -461,15 +461,16 @@ SET status = n.status,
   result = n.result
 FROM unnest(
     $2::uuid[], $3::uuid[], $4::text[], $5::integer[], $6::integer[], $7::integer[],
-    $8::integer[], $9::bigint[], $10::text[], $11::text[], $12::text[]) AS n (
+    $8::integer[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[]) AS n (
     id, dispatch_id, status, attempts, deaths, snoozes, interruptions, available_in_ms,
-    failure_code, failure_detail, result)
+    failure_code, failure_detail, result, unless_started)
   CROSS JOIN (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, 'dispatched' AS status
     OFFSET 0) AS c
 WHERE d.id = n.id
   AND d.status = c.status
   AND d.dispatch_id = n.dispatch_id
+  AND (d.worker IS NULL OR NOT n.unless_started)
 RETURNING d.dispatch_id;
 
 -- name: jobs_touch

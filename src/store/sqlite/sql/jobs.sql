@@ -150,7 +150,8 @@ SET status = :status,
 WHERE id = :id
   AND status = 'dispatched'
   AND dispatch_id = :dispatch_id
-  AND kind = 'job';
+  AND kind = 'job'
+  AND (worker IS NULL OR NOT :unless_started);
 
 -- name: jobs_recorded
 -- The last dispatch of a job and what was recorded of it. Primary key.
