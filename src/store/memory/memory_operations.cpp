@@ -74,8 +74,8 @@ Delivery next_generation(const Delivery& dead, DeliveryId id, Timestamp now) {
 }
 
 /// The same policy, with fresh counters.
-JobRow next_generation(const JobRow& dead) {
-  JobRow next;
+JobColumns next_generation(const JobColumns& dead) {
+  JobColumns next;
   next.policy = dead.policy;
   next.transport = dead.transport;
   next.checkpoint = dead.checkpoint;

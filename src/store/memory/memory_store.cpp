@@ -259,7 +259,7 @@ class Settling {
       if (stale.contains(delivery.event_seq)) continue;
       // A row that is there already comes from an earlier try of this request.
       if (delivery.job) {
-        JobRow job;
+        JobColumns job;
         job.policy = delivery.job->policy;
         job.transport = delivery.job->transport;
         tables_.insert_job(to_delivery(delivery, now_), std::move(job));
