@@ -32,6 +32,12 @@ Notice notice_about(const Job& job, const DispatchId& dispatch) {
   return notice;
 }
 
+Notice notice_about(const Task& task) {
+  auto notice = notice_about(task.job, task.dispatch_id);
+  if (task.event) notice.event_type = task.event->type;
+  return notice;
+}
+
 Notice notice_of_end(Notice about, const JobUpdate& update) {
   about.kind = kind_of(update.status);
   if (update.status == DeliveryStatus::pending) about.wait = update.available_in;

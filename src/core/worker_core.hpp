@@ -92,6 +92,7 @@ class WorkerCore {
   // One attempt that the runner has.
   struct Attempt {
     Job job;
+    Notice about;  // ids and words of the job
     Instant deadline{};
     std::optional<Instant> kill_at;  // once it was asked to stop, until it is killed
     std::optional<Instant> timer;    // as it stands in `timers_`
@@ -109,7 +110,7 @@ class WorkerCore {
   struct End {
     JobUpdate update;
     EndKind kind = EndKind::reported;
-    Notice about;       // ids and words of the job
+    Notice about;
     bool told = false;  // that it changed nothing
   };
 
@@ -136,9 +137,9 @@ class WorkerCore {
   void take_up(Task task, Instant asked_at, bool start);
   [[nodiscard]] std::optional<AttemptEnd> end_before_start(const Task& task, Instant deadline,
                                                            bool start) const;
-  void decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end);
+  void decide(const Job& job, const Notice& about, const AttemptEnd& end);
   void decide_running(Attempts::iterator attempt, const AttemptEnd& end);
-  void on_late_end(const Attempt& attempt, const DispatchId& dispatch);
+  void on_late_end(const Attempt& attempt);
   [[nodiscard]] static AttemptEnd end_of(const Attempt& attempt, AttemptEnd reported);
   [[nodiscard]] static bool obeyed(const Attempt& attempt, const AttemptEnd& reported);
   [[nodiscard]] static bool died_by_us(const Attempt& attempt, const WorkerDeath& death);

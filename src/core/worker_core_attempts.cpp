@@ -22,11 +22,12 @@ void WorkerCore::take_up(Task task, Instant asked_at, bool start) {
   if (attempts_.contains(dispatch)) return;
   const auto deadline = asked_at + task.until_timeout;
   if (const auto end = end_before_start(task, deadline, start)) {
-    decide(task.job, dispatch, *end);
+    decide(task.job, notice_about(task), *end);
     return;
   }
   Attempt attempt;
   attempt.job = task.job;
+  attempt.about = notice_about(task);
   attempt.deadline = deadline;
   set_timer(attempts_.emplace(dispatch, std::move(attempt)).first);
   actions_.emplace_back(worker_action::Start{std::move(task)});
@@ -53,9 +54,9 @@ void WorkerCore::on(worker_input::Ended& ended) {
   const auto end = end_of(attempt, std::move(ended.end));
   const bool reported = std::holds_alternative<JobOutcome>(end);
   if (attempt.decided) {
-    if (reported) on_late_end(attempt, ended.dispatch_id);
+    if (reported) on_late_end(attempt);
   } else if (reported || !attempt.lost) {
-    decide(attempt.job, ended.dispatch_id, end);
+    decide(attempt.job, attempt.about, end);
   }
 }
 
@@ -80,10 +81,10 @@ bool WorkerCore::died_by_us(const Attempt& attempt, const WorkerDeath& death) {
                                 death.exit_code == shell_signal_base + terminate_signal);
 }
 
-void WorkerCore::decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end) {
+void WorkerCore::decide(const Job& job, const Notice& about, const AttemptEnd& end) {
   End decided;
-  decided.update = judge_job(job, dispatch, end);
-  decided.about = notice_about(job, dispatch);
+  decided.update = judge_job(job, *about.dispatch_id, end);
+  decided.about = about;
   const auto* outcome = std::get_if<JobOutcome>(&end);
   if (outcome != nullptr && outcome->kind == JobOutcome::Kind::snooze) {
     decided.kind = EndKind::snoozed;
@@ -96,17 +97,19 @@ void WorkerCore::decide(const Job& job, const DispatchId& dispatch, const Attemp
 }
 
 void WorkerCore::decide_running(Attempts::iterator attempt, const AttemptEnd& end) {
-  decide(attempt->second.job, attempt->first, end);
+  decide(attempt->second.job, attempt->second.about, end);
   attempt->second.decided = true;
   set_timer(attempt);
 }
 
 // It was ended here before it reported. One warning for one dispatch, whichever comes first: this,
 // or the store's answer to what was decided instead.
-void WorkerCore::on_late_end(const Attempt& attempt, const DispatchId& dispatch) {
+void WorkerCore::on_late_end(const Attempt& attempt) {
   if (attempt.told) return;
-  tell_stale(notice_about(attempt.job, dispatch));
-  const auto mark = [&](End& end) { end.told |= end.update.dispatch_id == dispatch; };
+  tell_stale(attempt.about);
+  const auto mark = [&](End& end) {
+    end.told |= end.update.dispatch_id == attempt.about.dispatch_id;
+  };
   std::for_each(ends_.begin(), ends_.end(), mark);
   std::for_each(recording_.begin(), recording_.end(), mark);
 }

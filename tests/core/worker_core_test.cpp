@@ -297,6 +297,8 @@ TEST(WorkerCore, Every_end_is_counted_and_told_once_it_is_recorded) {
     EXPECT_EQ(notice.delivery_id, delivery_numbered(1));
     EXPECT_EQ(notice.dispatch_id, dispatch_numbered(1));
     EXPECT_EQ(notice.job, "ship_order");
+    EXPECT_EQ(notice.queue, "shipping");
+    EXPECT_EQ(notice.event_type, "order.placed");
     EXPECT_EQ(script.stop_and_report().*row.count, 1U);
   }
 }

@@ -42,6 +42,9 @@ inline Task task_numbered(std::uint64_t number) {
   task.job.retry_delays = {std::chrono::seconds(60), std::chrono::seconds(120)};
   task.dispatch_id = dispatch_numbered(number);
   task.until_timeout = std::chrono::minutes(10);
+  auto event = std::make_shared<Event>();
+  event->type = "order.placed";
+  task.event = std::move(event);
   return task;
 }
 

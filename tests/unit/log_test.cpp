@@ -72,7 +72,7 @@ std::string hostile_lines(LineFormat format) {
   return lines;
 }
 
-TEST(Log, R_233_a_line_about_a_job_names_the_job_and_its_queue) {
+TEST(LogLine, R_234_a_line_about_a_job_names_it_and_its_queue) {
   auto notice = retry();
   notice.job = "ship_order";
   notice.queue = "shipping";
