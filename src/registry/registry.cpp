@@ -51,11 +51,14 @@ Result<Backend> sqlite_backend(const std::string& url, const SchemaNames& names)
   const SqliteOptions options{*path, names, false};
   auto creating = options;
   creating.create = true;
-  return Backend{redacted(url), [options] { return make_sqlite_store(options); },
+  return Backend{redacted(url),
+                 [options] { return make_sqlite_store(options); },
                  [creating] { return make_sqlite_migrator(creating); },
                  [options] { return make_sqlite_operations(options); },
                  [options] { return make_sqlite_purger(options); },
-                 [options] { return make_sqlite_doctor(options); }};
+                 [options] { return make_sqlite_doctor(options); },
+                 [options] { return make_sqlite_job_store(options); },
+                 [options] { return make_sqlite_job_operations(options); }};
 #else
   return Backend{};
 #endif
@@ -67,11 +70,14 @@ Result<Backend> postgres_backend([[maybe_unused]] const std::string& url,
   PostgresOptions options;
   options.conninfo = url;
   options.names = names;
-  return Backend{redacted(url), [options] { return make_postgres_store(options); },
+  return Backend{redacted(url),
+                 [options] { return make_postgres_store(options); },
                  [options] { return make_postgres_migrator(options); },
                  [options] { return make_postgres_operations(options); },
                  [options] { return make_postgres_purger(options); },
-                 [options] { return make_postgres_doctor(options); }};
+                 [options] { return make_postgres_doctor(options); },
+                 [options] { return make_postgres_job_store(options); },
+                 [options] { return make_postgres_job_operations(options); }};
 #else
   return Backend{};
 #endif

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <postrider/diagnosis.hpp>
+#include <postrider/job_operations.hpp>
+#include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/publisher.hpp>
 #include <postrider/publisher/amqp.hpp>
@@ -23,7 +25,7 @@
 
 namespace postrider::registry {
 
-/// One database, from five sides. Each call makes a new object with a connection of its own.
+/// One database, from seven sides. Each call makes a new object with a connection of its own.
 struct Backend {
   std::string shown_url;  ///< without secrets: for messages
   std::function<std::unique_ptr<Store>()> store;
@@ -31,6 +33,8 @@ struct Backend {
   std::function<std::unique_ptr<Operations>()> operations;
   std::function<std::unique_ptr<Purger>()> purger;
   std::function<std::unique_ptr<Doctor>()> doctor;
+  std::function<std::unique_ptr<JobStore>()> job_store;
+  std::function<std::unique_ptr<JobOperations>()> job_operations;
 };
 
 /// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…

@@ -1,6 +1,7 @@
 // From URLs to backends, and what of a URL may be shown.
 
 #include "registry/registry.hpp"
+#include "registry/runners.hpp"
 
 #include <gmock/gmock.h>
 
@@ -72,6 +73,15 @@ TEST(Registry, opens_what_it_knows) {
   EXPECT_EQ(find_destination("file:a", {}).value().publisher()->traits().name, "file");
   EXPECT_TRUE(find_destination("stdout:", {}).value().standard_output);
   EXPECT_EQ(find_destination("file:a", {7, {}}).value().publisher()->traits().window, 7U);
+}
+
+TEST(Registry, what_cannot_run_jobs_is_refused_before_a_worker_starts) {
+  EXPECT_EQ(find_runner(RunnerChoice{}).error().disposition, Disposition::stop);
+  RunnerChoice http;
+  http.http = "file:jobs";
+  EXPECT_EQ(find_runner(http).error().disposition, Disposition::stop);
+  EXPECT_EQ(runner_name(http), "http");
+  EXPECT_EQ(runner_name(RunnerChoice{}), "exec");
 }
 
 TEST(Registry, a_backend_that_this_build_lacks_is_named_with_the_way_to_get_it) {
