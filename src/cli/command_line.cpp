@@ -52,12 +52,24 @@ std::string contradiction(const Options& options) {
   if (options.command == "emit" && !options.emit.jsonl && options.emit.type.empty()) {
     return "emit needs --type or --jsonl";
   }
+  if (options.command == "worker" && options.worker.exec.empty() == options.worker.http.empty()) {
+    return "worker needs --exec CMD or --http URL, and not both: how else would it run jobs";
+  }
   const auto& purge = options.purge;
   if (options.command == "purge" && purge.older_than && !purge.events && !purge.keys &&
       !purge.receipts) {
     return "--older-than needs --events, --keys or --receipts: each has its own retention";
   }
   return {};
+}
+
+// Everything behind --exec is the command of the worker, whatever it looks like. Alone it stays
+// where it is, and is found to lack its command.
+std::size_t end_of_own_words(const std::vector<std::string>& words) {
+  if (words.size() < 2 || words[1] != "worker") return words.size();
+  const auto exec = std::find(words.begin(), words.end(), "--exec");
+  if (exec == words.end() || exec + 1 == words.end()) return words.size();
+  return static_cast<std::size_t>(exec - words.begin());
 }
 
 void collect_words(App& app, const std::string& command, std::vector<CommandWords>& all) {
@@ -85,14 +97,19 @@ std::variant<Options, HelpText, UsageError> parse_command_line(int count,
     options.command = "version";
     return options;
   }
+  const std::vector<std::string> words(arguments, arguments + count);
+  const auto own = end_of_own_words(words);
   try {
-    app->parse(count, arguments);
+    app->parse(static_cast<int>(own), arguments);
   } catch (const CLI::CallForHelp&) {
     return help_of(*app);
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what(), innermost(*app).second);
   }
   options.command = innermost(*app).second;
+  if (own < words.size()) {
+    options.worker.exec.assign(words.begin() + static_cast<std::ptrdiff_t>(own) + 1, words.end());
+  }
   if (const auto fault = contradiction(options); !fault.empty()) {
     return usage_error(fault, options.command);
   }

@@ -1,11 +1,13 @@
-// Every command with its options. This and command_line.cpp are the files that see CLI11.
+// Every command with its options, but for those of jobs, which stand in job_commands.cpp. These
+// two, command_parts.cpp and command_line.cpp are the files that see CLI11.
 
 #include "cli/command_tree.hpp"
 
 #include <CLI/CLI.hpp>
-#include <set>
 
 #include <postrider/listing.hpp>
+
+#include "cli/command_parts.hpp"
 
 namespace postrider::cli {
 namespace {
@@ -25,51 +27,6 @@ class PlainFormatter final : public CLI::Formatter {
     return type.empty() ? "" : " " + type;
   }
 };
-
-// Without CLI11's own description of the bounds, which the help says in words.
-CLI::Validator between(std::int64_t least, std::int64_t most) {
-  return CLI::Range(least, most).description("");
-}
-
-CLI::Validator one_of(const std::set<std::string>& words) {
-  return CLI::IsMember(words).description("");
-}
-
-App* command(App& parent, const std::string& name, const std::string& purpose,
-             const std::string& examples) {
-  auto* app = parent.add_subcommand(name, purpose);
-  app->footer("Examples:\n" + examples);
-  return app;
-}
-
-void add_database(App& app, DatabaseOptions& options) {
-  const std::string group = "Database";
-  app.add_option("--config", options.config, "Configuration file [postrider.toml]")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--store", options.store, "Database instead of the configured one")
-      ->type_name("URL")
-      ->group(group);
-  app.add_option("--schema", options.schema, "PostgreSQL schema of the tables")
-      ->type_name("NAME")
-      ->group(group);
-  app.add_option("--prefix", options.prefix, "Prefix of the tables")
-      ->type_name("TEXT")
-      ->group(group);
-}
-
-void add_format(App& app, bool& json) {
-  app.add_option_function<std::string>(
-         "--format", [&json](const std::string& format) { json = format == "json"; },
-         "table for people, json for scripts [table]")
-      ->type_name("table|json")
-      ->check(one_of({"table", "json"}));
-}
-
-void add_operator(App& app, std::string& reason, std::string& name) {
-  app.add_option("--reason", reason, "Why, for the audit")->type_name("TEXT");
-  app.add_option("--operator", name, "Who, for the audit [the user's name]")->type_name("NAME");
-}
 
 void add_init(App& app, Options& options) {
   auto* init = command(app, "init", "Write a commented postrider.toml with one route",
@@ -451,6 +408,7 @@ std::unique_ptr<App> make_app(Options& options) {
   add_config(*app, options);
   add_dead(*app, options);
   add_route(*app, options);
+  add_job_commands(*app, options);
   add_purge(*app, options);
   add_rest(*app, options);
   return app;

@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
 #include "cli/event_record.hpp"
-#include "cli/given.hpp"
+#include "cli/given_event.hpp"
 #include "cli/session.hpp"
 #include "cli/table.hpp"
-#include "config/duration.hpp"
-#include "config/time_text.hpp"
 
 namespace postrider::cli {
 namespace {
@@ -19,30 +16,9 @@ constexpr std::size_t most_batch = 500;              // events per transaction
 constexpr std::size_t most_batch_bytes = 8U << 20U;  // payload bytes per transaction
 // A payload of 1 MiB in which every byte is escaped as \u00xx, and the other members.
 constexpr std::size_t most_line_bytes = 8U << 20U;
-constexpr milliseconds longest_delay = std::chrono::hours(24 * 3650);
 
 Error wrong(std::string message) {
   return {ErrorCode::invalid_argument, Disposition::reject, std::move(message), "emit", ""};
-}
-
-// One byte more than the limit is enough to know that it is too much.
-std::string read_all(std::istream& stream) {
-  std::string content(EventLimits{}.payload_bytes + 1, '\0');
-  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(stream.gcount()));
-  return content;
-}
-
-Result<std::string> payload_of(const std::string& given) {
-  if (given == "-") return read_all(std::cin);
-  if (!given.starts_with('@')) return given;
-  std::ifstream file(given.substr(1), std::ios::binary);
-  auto content = read_all(file);
-  if (!file.is_open() || file.bad()) {
-    return Error{ErrorCode::storage_failed, Disposition::reject,
-                 given.substr(1) + " cannot be read. Check its path and rights.", "emit", ""};
-  }
-  return content;
 }
 
 Result<IdempotencyKey> key_of(const std::string& given) {
@@ -53,64 +29,6 @@ Result<IdempotencyKey> key_of(const std::string& given) {
   IdempotencyKey key{given.substr(0, slash), given.substr(slash + 1)};
   if (auto checked = check(key); !checked) return checked.error();
   return key;
-}
-
-Result<std::optional<Timestamp>> available_at_of(const EmitOptions& options) {
-  if (options.delay) {
-    const auto delay = config::parse_duration(*options.delay);
-    if (!delay || *delay > longest_delay) {
-      return wrong("--delay is no duration up to 3650d. Write 500ms, 5s, 2m, 1h or 7d.");
-    }
-    return std::optional(system_clock().wall() + *delay);
-  }
-  if (!options.available_at) return std::optional<Timestamp>();
-  const auto time = config::parse_time(*options.available_at);
-  if (!time) {
-    return wrong("--available-at is no time. Write 2026-12-01T08:00:00Z or ...+02:00.");
-  }
-  return time;
-}
-
-Result<Headers> headers_of(const std::vector<std::string>& given) {
-  Headers headers;
-  for (const auto& header : given) {
-    const auto equals = header.find('=');
-    if (equals == std::string::npos) {
-      return wrong("a --header has no '='. Write NAME=VALUE.");
-    }
-    if (!headers.emplace(header.substr(0, equals), header.substr(equals + 1)).second) {
-      return wrong(fmt::format("header {} is given twice. Remove one.", header.substr(0, equals)));
-    }
-  }
-  return headers;
-}
-
-Result<NewEvent> event_of(const EmitOptions& options) {
-  NewEvent event;
-  event.type = options.type;
-  event.content_type = options.content_type;
-  event.aggregate_version = options.aggregate_version;
-  if (!options.aggregate.empty()) {
-    auto aggregate = aggregate_of(options.aggregate);
-    if (!aggregate) return aggregate.error();
-    event.aggregate = std::move(aggregate).value();
-  }
-  if (!options.id.empty()) {
-    const auto id = Uuid::parse(options.id);
-    if (!id) return wrong("--id is no UUID. Leave it out for a new one.");
-    event.id = EventId(*id);
-  }
-  auto available_at = available_at_of(options);
-  if (!available_at) return available_at.error();
-  event.available_at = *available_at;
-  auto headers = headers_of(options.headers);
-  if (!headers) return headers.error();
-  event.headers = std::move(headers).value();
-  auto payload = payload_of(options.payload);
-  if (!payload) return payload.error();
-  event.payload = std::move(payload).value();
-  if (auto checked = check(event); !checked) return checked.error();
-  return event;
 }
 
 Result<EventId> write_one(const NewEvent& event, const std::optional<std::string>& given_key,

@@ -3,10 +3,12 @@
 
 namespace postrider::cli {
 
-/// How a command ends: the codes of sysexits(3), plus 1 for a check that has found something.
+/// How a command ends: the codes of sysexits(3), and some below them for what is no error.
 enum class ExitCode : int {
   ok = 0,
   exceeded = 1,      ///< `check`: a threshold is exceeded
+  stale = 3,         ///< `attempt`: another one has taken its place, or the job has ended: stop
+  cancel = 4,        ///< `attempt`: it is current, and a person wants it to stop
   usage = 64,        ///< the command line is wrong
   data = 65,         ///< the input is wrong
   unavailable = 69,  ///< the database cannot be reached

@@ -40,9 +40,8 @@ struct RelayCommandOptions {
   std::string log_level;
 };
 
-struct EmitOptions {
-  bool jsonl = false;
-  std::int64_t from_line = 1;
+/// One event, and when it is due.
+struct EventOptions {
   std::string type;
   std::string aggregate;
   std::optional<std::int64_t> aggregate_version;
@@ -50,9 +49,14 @@ struct EmitOptions {
   std::string content_type = "application/json";
   std::vector<std::string> headers;
   std::string id;
-  std::optional<std::string> key;           ///< "SCOPE/KEY"
   std::optional<std::string> available_at;  ///< at most one of these two
   std::optional<std::string> delay;
+};
+
+struct EmitOptions : EventOptions {
+  bool jsonl = false;
+  std::int64_t from_line = 1;
+  std::optional<std::string> key;  ///< "SCOPE/KEY"
 };
 
 struct StatusOptions {
@@ -130,6 +134,62 @@ struct RouteOptions {
   std::string operator_name;
 };
 
+/// `job enqueue`, `job list`, `job show`, `job cancel` and `job reschedule`.
+struct JobOptions {
+  std::string name;  ///< of the job
+  std::string id;    ///< of its delivery
+  std::string queue;
+  EventOptions event;  ///< with the due time
+  std::optional<std::string> retry_delays;
+  std::optional<std::string> timeout;
+  std::optional<std::string> timeout_limit;
+  std::optional<int> priority;
+  std::string serial_key;
+  std::optional<int> serial_limit;
+  std::string unique_key;
+  std::string on_worker_death;
+  std::optional<int> max_deaths;
+  std::string status;
+  std::string after;
+  std::int64_t limit = 100;
+  bool json = false;
+  std::string reason;
+  std::string operator_name;
+};
+
+struct QueueOptions {
+  std::string name;
+  std::string rate;  ///< "100/1m" or "off"
+  bool json = false;
+  std::string reason;
+  std::string operator_name;
+};
+
+/// `worker` and `worker list`.
+struct WorkerCommandOptions {
+  std::vector<std::string> queues;  ///< "mail", "mail:3"
+  std::optional<std::int64_t> concurrency;
+  std::string name;
+  std::vector<std::string> exec;  ///< the command and its arguments
+  std::string exec_output;
+  std::string http;
+  std::string log_format;
+  std::string log_level;
+  bool ended = false;
+  bool json = false;
+};
+
+/// What a handler in any language says of its attempt.
+struct AttemptOptions {
+  std::string delivery;  ///< empty: of the environment, as the next one
+  std::string dispatch;
+  std::string duration;
+  int percent = 0;
+  std::optional<std::string> note;
+  std::string checkpoint;
+  bool json = false;
+};
+
 /// What is purged: all that is named, or everything when nothing is.
 struct PurgeOptions {
   bool events = false;
@@ -160,6 +220,10 @@ struct Options {
   ConfigOptions config;
   DeadOptions dead;
   RouteOptions route;
+  JobOptions job;
+  QueueOptions queue;
+  WorkerCommandOptions worker;
+  AttemptOptions attempt;
   PurgeOptions purge;
   VersionOptions version;
 };

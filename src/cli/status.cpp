@@ -9,11 +9,13 @@ ExitCode run_status(const Options& options, Console& console) {
   if (const auto failed = session.open(Needs::store, console)) return *failed;
   const auto status = session.backend().operations()->status(std::nullopt, session.deadline());
   if (!status) return console.fail("status", status.error());
+  const auto jobs = session.backend().job_operations()->status(std::nullopt, session.deadline());
+  if (!jobs) return console.fail("status", jobs.error());
   std::vector<std::string> routes;
   for (const auto& each : session.settings().routes)
     routes.push_back(each.route.name);
-  console.print(options.status.json ? status_json(*status, routes)
-                                    : status_text(*status, routes, console));
+  console.print(options.status.json ? status_json(*status, *jobs, routes)
+                                    : status_text(*status, *jobs, routes, console));
   return ExitCode::ok;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/job_view.hpp"
 #include "cli/table.hpp"
 
 namespace postrider::cli {
@@ -161,10 +162,12 @@ DeliveryCounts total_of(const Status& status) {
   return total;
 }
 
-std::string status_text(const Status& status, const std::vector<std::string>& routes,
-                        const Console& console) {
-  auto text = events_text(status.events, console) + "\n" + routes_text(status, routes, console) +
-              "\n" + relays_text(status) + suspicion_text(status);
+std::string status_text(const Status& status, const JobStatus& jobs,
+                        const std::vector<std::string>& routes, const Console& console) {
+  auto text =
+      events_text(status.events, console) + "\n" + routes_text(status, routes, console) + "\n";
+  if (const auto shown = job_status_text(jobs, console); !shown.empty()) text += shown + "\n";
+  text += relays_text(status) + suspicion_text(status);
   if (!status.paused_routes.empty()) {
     text += fmt::format("paused: {}. See `postrider route resume`.\n",
                         fmt::join(status.paused_routes, ", "));
@@ -172,7 +175,8 @@ std::string status_text(const Status& status, const std::vector<std::string>& ro
   return text;
 }
 
-std::string status_json(const Status& status, const std::vector<std::string>& routes) {
+std::string status_json(const Status& status, const JobStatus& jobs,
+                        const std::vector<std::string>& routes) {
   Json json;
   json["events"]["total"] = status.events.total;
   json["events"]["unrouted"] = status.events.unrouted;
@@ -182,6 +186,7 @@ std::string status_json(const Status& status, const std::vector<std::string>& ro
     json["routes"].push_back(route_json(row));
   json["total"] = route_json(total_of(status));
   json["total"].erase("route");
+  json.update(job_status_json(jobs));
   json["partitions"] = Json::array();
   for (const auto& partition : status.partitions) {
     Json each;

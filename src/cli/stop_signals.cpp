@@ -45,10 +45,12 @@ class StopSignals::Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  void on_stop(std::function<void()> request) {
+  void on_stop(std::function<void()> request, std::function<void()> hurry) {
     const std::lock_guard lock(mutex_);
     request_ = std::move(request);
+    hurry_ = std::move(hurry);
     if (stopped_ && request_) request_();
+    if (hurried_ && hurry_) hurry_();
   }
 
   bool wait_for(milliseconds patience) {
@@ -70,15 +72,19 @@ class StopSignals::Watcher {
   void stop() {
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    // The second one: whoever sends it does not want to wait for what is in flight.
-    if (stopped_ && now - stopped_at_ >= one_wish) {
-      ::_exit(static_cast<int>(ExitCode::temporary));
-    }
-    if (stopped_) return;
-    stopped_ = true;
+    if (stopped_ && now - stopped_at_ < one_wish) return;
     stopped_at_ = now;
+    if (stopped_) return hurry();
+    stopped_ = true;
     if (request_) request_();
     changed_.notify_all();
+  }
+
+  // Whoever sends a second one does not want to wait for what is in flight.
+  void hurry() {
+    if (!hurry_ || hurried_) ::_exit(static_cast<int>(ExitCode::temporary));
+    hurried_ = true;
+    hurry_();
   }
 
   int signals_ = -1;
@@ -87,17 +93,19 @@ class StopSignals::Watcher {
   std::condition_variable changed_;
   bool stopped_ = false;
   Instant stopped_at_;
+  bool hurried_ = false;
   std::function<void()> request_;
+  std::function<void()> hurry_;
   std::thread thread_;
 };
 
 StopSignals::StopSignals() : watcher_(std::make_unique<Watcher>()) {}
 StopSignals::~StopSignals() = default;
-void StopSignals::on_stop(std::function<void()> request) {
-  watcher_->on_stop(std::move(request));
+void StopSignals::on_stop(std::function<void()> request, std::function<void()> hurry) {
+  watcher_->on_stop(std::move(request), std::move(hurry));
 }
 void StopSignals::forget() {
-  watcher_->on_stop({});
+  watcher_->on_stop({}, {});
 }
 bool StopSignals::wait_for(milliseconds patience) {
   return watcher_->wait_for(patience);

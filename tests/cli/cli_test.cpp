@@ -807,6 +807,19 @@ TEST_F(CliTest, help_shows_every_command_with_examples) {
       {"help_dead_list.txt", {"dead", "list", "--help"}},
       {"help_dead_retry.txt", {"dead", "retry", "--help"}},
       {"help_route.txt", {"route", "--help"}},
+      {"help_job.txt", {"job", "--help"}},
+      {"help_job_enqueue.txt", {"job", "enqueue", "--help"}},
+      {"help_job_list.txt", {"job", "list", "--help"}},
+      {"help_job_show.txt", {"job", "show", "--help"}},
+      {"help_job_cancel.txt", {"job", "cancel", "--help"}},
+      {"help_job_reschedule.txt", {"job", "reschedule", "--help"}},
+      {"help_queue.txt", {"queue", "--help"}},
+      {"help_queue_list.txt", {"queue", "list", "--help"}},
+      {"help_queue_limit.txt", {"queue", "limit", "--help"}},
+      {"help_worker.txt", {"worker", "--help"}},
+      {"help_worker_list.txt", {"worker", "list", "--help"}},
+      {"help_attempt.txt", {"attempt", "--help"}},
+      {"help_attempt_progress.txt", {"attempt", "progress", "--help"}},
       {"help_purge.txt", {"purge", "--help"}},
   };
   for (const auto& [name, words] : rows) {
@@ -831,13 +844,14 @@ TEST_F(CliTest, nothing_is_coloured_where_there_is_no_terminal) {
 
 TEST_F(CliTest, completion_offers_commands_and_options) {
   shop_.write("completion.bash", shop_.run({"completion", "bash"}).out);
-  shop_.write("ask.bash",
-              "source completion.bash\n"
-              "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _postrider; "
-              "echo \"${COMPREPLY[*]}\"; }\n"
-              "ask postrider sta; ask postrider dead re; ask postrider relay --lo\n");
+  shop_.write(
+      "ask.bash",
+      "source completion.bash\n"
+      "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _postrider; "
+      "echo \"${COMPREPLY[*]}\"; }\n"
+      "ask postrider sta; ask postrider dead re; ask postrider relay --lo; ask postrider job ca\n");
   const auto result = shop_.run_program({"bash", "ask.bash"});
-  EXPECT_EQ(result.out, "status\nretry\n--loop --log-level --log-format\n") << result.err;
+  EXPECT_EQ(result.out, "status\nretry\n--loop --log-level --log-format\ncancel\n") << result.err;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cli/event_record.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/job_view.hpp"
 #include "cli/relay_summary.hpp"
 #include "cli/status_view.hpp"
 #include "cli/table.hpp"
@@ -199,10 +200,41 @@ Status busy_status() {
   return status;
 }
 
-TEST(StatusView, R_223_a_busy_database_as_table_and_json) {
+JobStatus busy_jobs() {
+  JobCounts mail;
+  mail.queue = "mail";
+  mail.job = "send_mail";
+  mail.delayed = 4;
+  mail.completed = 90;
+  JobCounts shipping;
+  shipping.queue = "shipping";
+  shipping.job = "ship_order";
+  shipping.due = 12;
+  shipping.dispatched = 5;
+  shipping.overdue = 1;
+  shipping.failed = 2;
+  shipping.retries = 7;
+  shipping.deaths = 1;
+  shipping.interruptions = 3;
+  shipping.oldest_due_age = seconds(90);
+  shipping.oldest_dispatched_age = minutes(11);
+  QueueState paused;
+  paused.queue = "mail";
+  paused.paused_at = Timestamp(seconds(1'767'225'600));
+  paused.paused_by = "ann";
+  paused.reason = "provider is down";
+  QueueState limited;
+  limited.queue = "shipping";
+  limited.rate_limit = RateLimit{100, minutes(1)};
+  return {{mail, shipping}, {paused, limited}};
+}
+
+TEST(StatusView, R_223_G_02_a_busy_database_as_table_and_json) {
   const Console console;
-  expect_golden("status_busy.txt", status_text(busy_status(), {"audit", "orders"}, console));
-  expect_golden("status_busy.json", status_json(busy_status(), {"audit", "orders"}));
+  const std::vector<std::string> routes = {"audit", "orders"};
+  expect_golden("status_busy.txt", status_text(busy_status(), busy_jobs(), routes, console));
+  expect_golden("status_busy.json", status_json(busy_status(), busy_jobs(), routes));
+  expect_golden("queues_busy.txt", queues_text(busy_jobs(), console));
 }
 
 PassReport troubled_report() {
