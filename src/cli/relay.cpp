@@ -68,7 +68,14 @@ struct Destinations {
   std::vector<RouteBinding> bindings;
   ShownRoutes shown;
   bool standard_output = false;  ///< belongs to the events, so the summary goes elsewhere
+  bool jobs = false;             ///< a route makes jobs
 };
+
+// A task goes to the queue that its route names, which is where workers look for it.
+registry::DestinationOptions options_of(const Route& route, AmqpOptions amqp) {
+  if (route.job) amqp.routing_key = route.job->queue;
+  return {route.window, std::move(amqp)};
+}
 
 std::optional<ExitCode> open_destinations(const config::Settings& settings, Console& console,
                                           Destinations& destinations) {
@@ -80,22 +87,19 @@ std::optional<ExitCode> open_destinations(const config::Settings& settings, Cons
   }
   bool failed = false;
   for (const auto& [route, job, amqp] : settings.routes) {
+    destinations.jobs |= route.job.has_value();
     if (route.job && route.destination.empty()) {  // workers take it from the database
       destinations.bindings.push_back({route, nullptr});
       continue;
     }
-    auto found = registry::find_destination(route.destination, {route.window, amqp});
+    auto found = registry::find_destination(route.destination, options_of(route, amqp));
     if (!found) {
       console.complain("route " + route.name, found.error().message);
       failed = true;
       continue;
     }
-    if (route.job) {
-      destinations.bindings.push_back({route, nullptr});
-      continue;
-    }
     destinations.standard_output |= found->standard_output;
-    destinations.shown.emplace_back(route.name, found->shown_url);
+    if (!route.job) destinations.shown.emplace_back(route.name, found->shown_url);
     destinations.bindings.push_back({route, found->publisher()});
   }
   if (failed) return ExitCode::config;
@@ -126,9 +130,12 @@ class RelayRun {
     }
     shown_ = destinations.shown;
     summary_to_errors_ = destinations.standard_output;
-    Relay relay(std::move(store), std::move(destinations.bindings), session_.settings().relay,
-                system_clock(), *random_, observer_,
-                options_.loop ? session_.backend().purger() : nullptr);
+    // Jobs come from elsewhere, too, and every daemon ends those that are lost.
+    const bool keeps_jobs = options_.loop || destinations.jobs;
+    const auto& backend = session_.backend();
+    Relay relay(std::move(store), std::move(destinations.bindings), relay_options(), system_clock(),
+                *random_, observer_, options_.loop ? backend.purger() : nullptr,
+                keeps_jobs ? backend.job_store() : nullptr);
     signals_.on_stop([&relay] { relay.request_stop(); });
     const auto code = options_.loop ? loop(relay) : options_.drain ? drain(relay) : pass(relay);
     signals_.forget();
@@ -139,6 +146,12 @@ class RelayRun {
   }
 
  private:
+  [[nodiscard]] RelayOptions relay_options() const {
+    auto options = session_.settings().relay;
+    options.worker_dead_after = session_.settings().worker.dead_after;
+    return options;
+  }
+
   ExitCode pass(Relay& relay) {
     auto report = relay.run_once();
     if (!report) return console_.fail("relay", report.error());
