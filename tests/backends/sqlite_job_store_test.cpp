@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "backends/sqlite_faulty_files.hpp"
 #include "backends/sqlite_job_database.hpp"
 #include "base/timestamp_text.hpp"
 #include "conformance/job_store_builders.hpp"
@@ -34,6 +35,7 @@ namespace statements = sql::store_sqlite;
 using std::chrono::hours;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -289,6 +291,21 @@ TEST(SqliteJobs, A_new_attempt_begins_without_the_progress_of_the_last_one) {
   EXPECT_EQ(file.value("SELECT percent IS NULL AND note IS NULL FROM outbox_deliveries"), "1");
 }
 
+TEST(SqliteJobs, A_route_whose_queue_was_renamed_is_handed_out_behind_its_paused_old_one) {
+  JobFile file;
+  file.plant(3);
+  RawConnection raw(file.database().path());
+  raw.must("UPDATE outbox_deliveries SET transport = 'broker'");
+  raw.must("UPDATE outbox_deliveries SET queue = 'post' WHERE event_seq = 3");
+  raw.must("INSERT INTO outbox_queues (queue, paused_at, paused_by) VALUES ('mail', '" +
+           timestamp_text(file.now()) + "', 'ann')");
+
+  const auto batch = value_of(file.jobs().hand_out({{"mailing"}, 10, file.now()}, soon()));
+
+  ASSERT_THAT(batch.tasks, SizeIs(1));
+  EXPECT_EQ(batch.tasks[0].job.queue, "post");
+}
+
 // Processes
 
 /// Takes and records until nothing is left, and tells of each job that it took.
@@ -347,6 +364,48 @@ TEST(SqliteJobs, F134_a_record_whose_answer_was_lost_can_be_repeated) {
 
   EXPECT_THAT(file.record(ends), Each(RecordAnswer::repeated));
   EXPECT_EQ(file.value("SELECT sum(attempts) FROM outbox_deliveries"), "1");
+}
+
+TEST(SqliteJobs, F134_a_record_whose_commit_failed_to_sync_has_one_effect_when_it_is_repeated) {
+  JobFile file;
+  file.plant(1);
+  const auto tasks = file.take().tasks;
+  ASSERT_THAT(tasks, SizeIs(1));
+  const FaultyFiles faults;
+  const auto failing = file.open();
+  expect_ok(failing->check_schema(soon()));
+
+  FaultyFiles::fail_sync = true;
+  const auto lost = failing->record({{retried(tasks[0], hours(1))}, file.now()}, soon());
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().code, ErrorCode::storage_failed);
+  FaultyFiles::fail_sync = false;
+  EXPECT_FALSE(failing->record({{retried(tasks[0], hours(1))}, file.now()}, soon()).ok())
+      << "nobody knows what a later success would mean";
+
+  const auto answers = file.record({retried(tasks[0], hours(1))});
+  EXPECT_THAT(answers, Each(AnyOf(RecordAnswer::recorded, RecordAnswer::repeated)));
+  EXPECT_THAT(file.record({retried(tasks[0], hours(1))}), Each(RecordAnswer::repeated));
+  EXPECT_EQ(file.value("SELECT attempts || status FROM outbox_deliveries"), "1pending");
+}
+
+TEST(SqliteJobs, A_full_disk_takes_nothing_and_loses_nothing) {
+  JobFile file;
+  file.plant(2);
+  const auto task = file.take(1).tasks.at(0);
+  const FaultyFiles faults;
+  const auto jobs = file.open();
+  expect_ok(jobs->check_schema(soon()));
+
+  FaultyFiles::disk_full = true;
+  EXPECT_EQ(jobs->take(file.take_request(), soon()).error().code, ErrorCode::storage_failed);
+  EXPECT_EQ(jobs->record({{completed(task)}, file.now()}, soon()).error().disposition,
+            Disposition::retry);
+  FaultyFiles::disk_full = false;
+
+  EXPECT_THAT(value_of(jobs->record({{completed(task)}, file.now()}, soon())),
+              ElementsAre(RecordAnswer::recorded));
+  EXPECT_THAT(value_of(jobs->take(file.take_request(), soon())).tasks, SizeIs(1));
 }
 
 TEST(SqliteJobs, F135_what_was_taken_by_a_process_that_died_is_found_by_its_worker) {

@@ -9,6 +9,8 @@
 #include "store/common/event_row.hpp"
 #include "store/common/headers_codec.hpp"
 #include "store/common/sql_names.hpp"
+#include "store/common/strings_codec.hpp"
+#include "store/common/token_bucket.hpp"
 
 namespace postrider::store {
 namespace {
@@ -119,6 +121,70 @@ TEST(DurationsCodec, Anything_else_is_refused) {
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
   }
+}
+
+TEST(StringsCodec, Lists_go_there_and_back) {
+  const std::vector<std::vector<std::string>> lists = {
+      {}, {"mail"}, {"mail", "shipping"}, {"", "a\"b\\", "\xd1\x8f\n"}};
+  for (const auto& list : lists) {
+    const auto decoded = decode_strings(encode_strings(list));
+    ASSERT_TRUE(decoded.ok());
+    EXPECT_EQ(*decoded, list);
+  }
+}
+
+TEST(StringsCodec, Anything_else_is_refused) {
+  for (const auto* text : {"", "{}", "[1]", "[\"a\"", "[\"a\",null]", "\"a\"", "[[]]"})
+    EXPECT_FALSE(decode_strings(text).ok()) << text;
+}
+
+Timestamp at_ms(std::int64_t ms) {
+  return Timestamp(milliseconds(ms));
+}
+
+int taken_from(TokenBucket& bucket) {
+  int taken = 0;
+  while (taken < 1000 && bucket.take())
+    ++taken;
+  return taken;
+}
+
+TEST(TokenBucket, A_new_one_is_full_and_holds_one_limit) {
+  TokenBucket fresh(5, milliseconds(1000), 0, std::nullopt, at_ms(0));
+  EXPECT_EQ(taken_from(fresh), 5);
+  TokenBucket rested(5, milliseconds(1000), 5, at_ms(0), at_ms(1'000'000));
+  EXPECT_EQ(taken_from(rested), 5);
+}
+
+TEST(TokenBucket, It_says_when_the_next_token_is_there_and_keeps_its_word) {
+  for (const int limit : {1, 3, 7, 1000, 1'000'000}) {
+    TokenBucket bucket(limit, milliseconds(60'000), 0, at_ms(0), at_ms(0));
+    EXPECT_FALSE(bucket.take());
+    const auto wait = bucket.next_in();
+    EXPECT_GE(wait, milliseconds(1));
+    TokenBucket later(limit, milliseconds(60'000), bucket.tokens(), at_ms(0), at_ms(wait.count()));
+    EXPECT_TRUE(later.take()) << limit;
+    if (wait == milliseconds(1)) continue;
+    TokenBucket early(limit, milliseconds(60'000), bucket.tokens(), at_ms(0),
+                      at_ms(wait.count() - 1));
+    EXPECT_FALSE(early.take()) << limit;
+  }
+}
+
+TEST(TokenBucket, Many_small_steps_give_what_one_step_gives) {
+  double tokens = 0;
+  int taken = 0;
+  for (int ms = 1; ms <= 60'000; ++ms) {
+    TokenBucket bucket(7, milliseconds(1000), tokens, at_ms(ms - 1), at_ms(ms));
+    taken += bucket.take() ? 1 : 0;
+    tokens = bucket.tokens();
+  }
+  EXPECT_EQ(taken, 7 * 60);
+}
+
+TEST(TokenBucket, A_clock_that_went_back_fills_nothing) {
+  TokenBucket bucket(5, milliseconds(1000), 2, at_ms(10'000), at_ms(0));
+  EXPECT_EQ(taken_from(bucket), 2);
 }
 
 TEST(TimestampParse, Texts_of_the_library_are_read_back_exactly) {
