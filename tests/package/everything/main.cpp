@@ -9,6 +9,8 @@
 #include <postrider/publisher/amqp.hpp>
 #include <postrider/publisher/file.hpp>
 #include <postrider/relay.hpp>
+#include <postrider/runner/exec.hpp>
+#include <postrider/runner/http.hpp>
 #include <postrider/store/postgres.hpp>
 #include <postrider/store/sqlite.hpp>
 #include <postrider/testing/memory_publisher.hpp>
@@ -53,6 +55,14 @@ int main() {
   postrider::AmqpOptions amqp;
   amqp.url = "amqp://127.0.0.1:1";
   made += postrider::make_amqp_publisher(amqp) != nullptr ? 1 : 0;
+#endif
+#ifdef WITH_runners
+  postrider::ExecOptions command;
+  command.command = {"true"};
+  made += postrider::make_exec_runner(command) != nullptr ? 1 : 0;
+  postrider::HttpRunnerOptions endpoint;
+  endpoint.url = "http://127.0.0.1:1/";
+  made += postrider::make_http_runner(endpoint) != nullptr ? 1 : 0;
 #endif
   std::cout << made << " parts\n";
   return made >= 2 ? 0 : 1;
