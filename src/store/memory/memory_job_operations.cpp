@@ -22,7 +22,7 @@ std::optional<std::string> if_not_empty(const std::string& text) {
 }
 
 /// On its row a dispatch counts as a death until its end is recorded.
-int ended_deaths(const Delivery& delivery, const JobRow& job) {
+int ended_deaths(const Delivery& delivery, const JobColumns& job) {
   return job.deaths - (delivery.status == DeliveryStatus::dispatched ? 1 : 0);
 }
 
@@ -96,7 +96,7 @@ std::vector<QueueState> queue_states(const Tables& tables) {
   return states;
 }
 
-JobDetail detail_of(const Tables& tables, const Delivery& delivery, const JobRow& job) {
+JobDetail detail_of(const Tables& tables, const Delivery& delivery, const JobColumns& job) {
   JobDetail detail;
   detail.delivery = delivery;
   detail.job = job.policy.job;
@@ -128,7 +128,7 @@ JobDetail detail_of(const Tables& tables, const Delivery& delivery, const JobRow
   return detail;
 }
 
-bool is_meant(const JobFilter& filter, const Delivery& delivery, const JobRow& job) {
+bool is_meant(const JobFilter& filter, const Delivery& delivery, const JobColumns& job) {
   return (!filter.queue || *filter.queue == job.policy.queue) &&
          (!filter.job || *filter.job == job.policy.job) &&
          (!filter.status || *filter.status == delivery.status);
@@ -208,7 +208,7 @@ class MemoryJobOperations final : public JobOperations {
     auto& event = tables.events().rbegin()->second;
     event.routed_at = at;
     const auto delivery = delivery_of(request, *event.event, at);
-    JobRow job;
+    JobColumns job;
     job.policy = request.policy;
     tables.insert_job(delivery, std::move(job));
     tables.audit().push_back({at, "job_enqueue", delivery.id.value().to_string(), who});
