@@ -205,6 +205,7 @@ class RelayCore {
   void forget_rows_not_in_flight(Partition partition);
   void forget_unsettled();
   [[nodiscard]] std::vector<ItemId> items_of(Partition partition) const;
+  [[nodiscard]] bool is_in_doubt(ItemId id) const;
 
   // --- relay_core_outcomes.cpp: from an outcome to what is written
   void on_outcome(MessageOutcome& arrived);
@@ -259,9 +260,9 @@ class RelayCore {
   // --- relay_core_plan.cpp: what to do next
   void plan();
   void store_the_late();
-  [[nodiscard]] bool may_be_stored_late(const Entry& entry) const;
+  [[nodiscard]] bool may_be_stored_late(const Entry& entry, bool in_doubt_too) const;
   void store_late(EntryId id);
-  bool store_late_alone(EntryId id);
+  bool store_late_alone(EntryId id, bool in_doubt_too);
   bool store_late_with_heads(EntryId id);
   void store_head(ItemId id);
   void store_in_flight(ItemId id);

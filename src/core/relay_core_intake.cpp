@@ -226,13 +226,16 @@ void RelayCore::forget_rows_not_in_flight(Partition partition) {
   for (const auto id : items_of(partition)) {
     if (!items_.contains(id)) continue;
     const auto& item = items_.at(id);
-    const auto& doubtful = routes_[item.route].doubtful;
-    const bool in_doubt = std::any_of(doubtful.begin(), doubtful.end(),
-                                      [&](const Doubtful& one) { return one.item == id; });
-    if (!item.row || item.attempt || in_doubt) continue;
+    if (!item.row || item.attempt || is_in_doubt(id)) continue;
     const auto route = item.route;
     move_up_in_blocked_lane(route, drop_item(id));
   }
+}
+
+bool RelayCore::is_in_doubt(ItemId id) const {
+  const auto& doubtful = routes_[items_.at(id).route].doubtful;
+  return std::any_of(doubtful.begin(), doubtful.end(),
+                     [&](const Doubtful& one) { return one.item == id; });
 }
 
 void RelayCore::forget_unsettled() {

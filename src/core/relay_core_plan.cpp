@@ -32,14 +32,15 @@ void RelayCore::store_the_late() {
     partly_decided_.pop_front();
     const auto entry = entries_.find(id);
     if (entry == entries_.end() || entry->second.undecided.empty()) continue;
-    const bool stored = entry->second.has_jobs ? store_late_with_heads(id) : store_late_alone(id);
+    const bool stored =
+        entry->second.has_jobs ? store_late_with_heads(id) : store_late_alone(id, false);
     if (!stored) partly_decided_.emplace_back(now_ + options_.settle_patience, id);
   }
 }
 
 // What it held up moves on at once, so that nobody behind it looks for its head any more.
-bool RelayCore::store_late_alone(EntryId id) {
-  if (!may_be_stored_late(entries_.at(id))) return false;
+bool RelayCore::store_late_alone(EntryId id, bool in_doubt_too) {
+  if (!may_be_stored_late(entries_.at(id), in_doubt_too)) return false;
   store_late(id);
   complete_entries();
   return true;
@@ -48,7 +49,7 @@ bool RelayCore::store_late_alone(EntryId id) {
 // Workers wait for what this event is to them, and it stands behind others that are not answered
 // either: when these have become rows, all that queues behind them does.
 bool RelayCore::store_late_with_heads(EntryId id) {
-  if (store_late_alone(id)) return true;
+  if (store_late_alone(id, true)) return true;
   const auto undecided = entries_.at(id).undecided;
   for (const auto item_id : undecided) {
     const auto found = items_.find(item_id);
@@ -64,7 +65,7 @@ void RelayCore::store_head(ItemId id) {
   auto& item = items_.at(id);
   if (item.entry) {
     (void)store_late_with_heads(*item.entry);
-  } else if (item.attempt) {
+  } else if (item.attempt || is_in_doubt(id)) {
     item.queued = false;  // its outcome finds the row
     advance_blocked_lane(item.route, std::string(*item.key), id);
   } else if (routes_[item.route].queue.take(id)) {
@@ -73,18 +74,19 @@ void RelayCore::store_head(ItemId id) {
 }
 
 // A row must not be committed before that of its predecessor, so an item behind a head cannot
-// become one by itself; nor can one in doubt, whose verdict is near.
-bool RelayCore::may_be_stored_late(const Entry& entry) const {
+// become one by itself; nor does one in doubt, whose verdict is near, unless workers wait.
+bool RelayCore::may_be_stored_late(const Entry& entry, bool in_doubt_too) const {
   return std::all_of(entry.undecided.begin(), entry.undecided.end(), [&](ItemId id) {
     const auto& item = items_.at(id);
-    return item.attempt || routes_[item.route].queue.is_ready(id);
+    return item.attempt || routes_[item.route].queue.is_ready(id) ||
+           (in_doubt_too && is_in_doubt(id));
   });
 }
 
 void RelayCore::store_late(EntryId id) {
   const auto undecided = entries_.at(id).undecided;
   for (const auto item_id : undecided) {
-    if (items_.at(item_id).attempt) {
+    if (items_.at(item_id).attempt || is_in_doubt(item_id)) {
       store_in_flight(item_id);
     } else {
       const bool taken = routes_[items_.at(item_id).route].queue.take(item_id);

@@ -311,6 +311,38 @@ TEST(PostgresSchema, A_look_for_old_keys_and_receipts_reads_an_index) {
   }
 }
 
+// Of jobs there are always many, and no relay sends one.
+TEST(PostgresSchema, A_look_for_due_deliveries_passes_no_job) {
+  POSTRIDER_NEEDS_POSTGRES();
+  PostgresDatabase database;
+  const auto session = database.open_session();
+  session->run(
+      "INSERT INTO outbox_events (type, routed_at) SELECT 't', now() FROM "
+      "generate_series(1, 20000)");
+  session->run(
+      "INSERT INTO outbox_deliveries (id, event_seq, event_id, slot, route, status, retry_delays, "
+      "timeout_ms, on_failed, available_at, kind, job, queue, transport, priority, "
+      "on_worker_death, "
+      "max_deaths, timeout_limit_ms) SELECT outbox_uuidv7(), seq, id, slot, 'ship', 'pending', "
+      "'[]', 0, 'skip', now(), 'job', 'j', 'q', 'database', 0, 'fail', 2, 0 FROM outbox_events");
+  session->run("ANALYZE");
+  session->run("SET plan_cache_mode = force_generic_plan");
+  session->run("PREPARE due AS " + without_names(sql::store_postgres::deliveries_due));
+  session->run("PREPARE next_due AS " + without_names(sql::store_postgres::deliveries_next_due));
+  const auto plan_of = [&](const std::string& call) {
+    std::string plan;
+    for (const auto& line : session->rows("EXPLAIN EXECUTE " + call))
+      plan += line + "\n";
+    return plan;
+  };
+
+  const auto due = plan_of("due (NULL, '\\xff', 8, '{out}', 100, 1000, true)");
+  EXPECT_THAT(due, HasSubstr("outbox_deliveries_open_idx")) << due;
+  const auto next = plan_of("next_due (NULL, '\\xff', 8, '{out}')");
+  EXPECT_THAT(next, HasSubstr("outbox_deliveries_due_idx")) << next;
+  EXPECT_THAT(next, HasSubstr("outbox_deliveries_timeout_idx")) << next;
+}
+
 // A plan that does not know how small a slice is joins whole tables: measured, 400,000 events were
 // read for each slice.
 TEST(PostgresSchema, A_slice_of_a_purge_reads_its_own_rows_only) {

@@ -395,6 +395,65 @@ TEST_F(CliTest, a_paused_route_waits_for_its_resume) {
   EXPECT_EQ(Json::parse(shop_.run({"route", "list", "--format", "json"}).out)[0]["paused"], false);
 }
 
+TEST_F(CliTest, a_route_with_a_job_makes_rows_for_workers_and_needs_no_destination) {
+  shop_.write("postrider.toml",
+              "store = \"sqlite:app.db\"\n[[routes]]\nname = \"ship\"\nevents = [\"order.*\"]\n"
+              "job = \"Reserve\"\nqueue = \"shipping\"\n");
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  const auto checked = shop_.run({"config", "check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  emit();
+  emit();
+
+  const auto relay = shop_.run({"relay"});
+
+  EXPECT_EQ(relay.code, 0) << relay.err;
+  EXPECT_THAT(relay.out, HasSubstr("2 jobs made for workers."));
+  const auto routes = status()["routes"];
+  ASSERT_EQ(routes.size(), 1U);
+  EXPECT_EQ(routes[0]["route"], "ship");
+  EXPECT_EQ(routes[0]["due"], 2);
+  EXPECT_THAT(shop_.run({"relay", "--drain"}).out, HasSubstr("0 events read"));
+}
+
+TEST_F(CliTest, R_168_with_one_invalid_route_no_event_is_routed_on_the_others) {
+  const std::string job = "job = \"Reserve\"\nqueue = \"shipping\"\n";
+  const std::string sound = "store = \"sqlite:app.db\"\n[[routes]]\nname = \"ship\"\n" + job +
+                            "[[routes]]\nname = \"out\"\nto = \"file:events.jsonl\"\n";
+  shop_.write("postrider.toml", sound);
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+  emit();
+  shop_.write("postrider.toml", sound + "[[routes]]\nname = \"again\"\n" + job);
+
+  const auto relay = shop_.run({"relay"});
+
+  EXPECT_EQ(relay.code, 78);
+  EXPECT_THAT(relay.err, HasSubstr("both make the job Reserve in the queue shipping"));
+  shop_.write("postrider.toml", sound);
+  EXPECT_EQ(status()["events"]["unrouted"], 1);
+  EXPECT_EQ(shop_.run({"relay"}).code, 0);
+  EXPECT_EQ(status()["events"]["unrouted"], 0);
+}
+
+TEST_F(CliTest, a_route_with_a_job_is_shown_as_one_and_its_queue_is_what_can_be_paused) {
+  shop_.write("postrider.toml",
+              "store = \"sqlite:app.db\"\n[[routes]]\nname = \"ship\"\njob = \"Reserve\"\n"
+              "queue = \"shipping\"\n[[routes]]\nname = \"out\"\nto = \"stdout:\"\n");
+  ASSERT_EQ(shop_.run({"migrate"}).code, 0);
+
+  const auto pause = shop_.run({"route", "pause", "ship"});
+  EXPECT_EQ(pause.code, 65);
+  EXPECT_THAT(pause.err, HasSubstr("`postrider queue pause shipping`"));
+  EXPECT_THAT(shop_.run({"route", "list"}).out, HasSubstr("queue shipping"));
+
+  const auto shown = shop_.run({"config", "show"}).out;
+  EXPECT_THAT(shown, HasSubstr("routes.ship.serial_limit"));
+  EXPECT_THAT(shown, Not(HasSubstr("routes.ship.order")));
+  EXPECT_THAT(shown, HasSubstr("routes.out.order"));
+  EXPECT_THAT(shown, Not(HasSubstr("routes.out.serial_limit")));
+  EXPECT_THAT(shown, AllOf(HasSubstr("routes.out.timeout"), HasSubstr("\"10m\"")));
+}
+
 // A type that is no UTF-8 can only come from raw SQL; the file destination rejects it for good.
 class DeadTest : public CliTest {
  protected:

@@ -265,6 +265,35 @@ TEST(RelayCoreJobs, Jobs_do_not_wait_for_events_that_queue_behind_a_slow_retry) 
   EXPECT_EQ(late.updates[0].status, DeliveryStatus::completed);
 }
 
+// One answer is missing for good, the other says nothing: nobody knows yet who was at fault.
+TEST(RelayCoreJobs, Jobs_do_not_wait_for_the_verdict_on_a_doubt) {
+  Script script({route_named("slow"), shipping()});
+  script.begin(true);
+  script.read({1, 2});
+  const auto slow = script.take<action::Submit>();
+  ASSERT_EQ(slow.messages.size(), 2U);
+  script.give(input::Outcomes{{{slow.messages[0].attempt, Outcome::unknown("timed_out", "")}}});
+
+  const auto settle = next_settle(script);
+
+  EXPECT_EQ(settle.routed.size(), 2U);
+  ASSERT_EQ(settle.deliveries.size(), 4U);
+  for (const auto& delivery : settle.deliveries) {
+    const auto expected = delivery.job ? DeliveryStatus::pending : DeliveryStatus::dispatched;
+    EXPECT_EQ(delivery.status, expected) << delivery.event_seq.value();
+  }
+  script.give(input::Settled{});
+  script.give(input::Outcomes{{{slow.messages[1].attempt, Outcome::confirmed()}}});
+  const auto late = next_settle(script);
+  ASSERT_EQ(late.updates.size(), 2U);
+  for (const auto& update : late.updates) {
+    EXPECT_EQ(update.expected_status, DeliveryStatus::dispatched);
+    const bool first = update.expected_dispatch_id == slow.messages[0].dispatch_id;
+    EXPECT_EQ(update.status, first ? DeliveryStatus::pending : DeliveryStatus::completed);
+    EXPECT_EQ(update.attempts, first ? 1 : 0);
+  }
+}
+
 TEST(RelayCoreJobs, While_every_destination_is_paused_jobs_are_made_all_the_same) {
   Script script({route_named("all"), shipping()});
   script.give(input::Begin{true});

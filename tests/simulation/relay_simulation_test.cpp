@@ -71,6 +71,17 @@ TEST(RelaySimulation, A_single_route_keeps_order_and_loses_nothing) {
   expect_sound_for_all_seeds(options);
 }
 
+TEST(RelaySimulation, R_170_every_event_makes_its_job_once_and_order_holds_beside_it) {
+  WorldOptions options;
+  options.relays = 3;
+  options.jobs = true;
+  for (const bool continuous : {true, false}) {
+    options.continuous = continuous;
+    expect_sound_for_all_seeds(options, seeds / 2);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(RelaySimulation, G10_poison_is_quarantined_within_four_crashes_and_everything_else_arrives) {
   WorldOptions options;
   options.faults = false;

@@ -113,6 +113,7 @@ std::vector<std::string> RelayWorld::play() {
   check_order();
   check_all_arrived();
   check_quarantine();
+  if (options_.jobs) check_jobs();
   return violations_;
 }
 
@@ -122,10 +123,21 @@ void RelayWorld::start(RelayProcess& relay) {
   relay.store = testing::make_memory_store(database_);
   relay.core =
       std::make_unique<core::RelayCore>(relay.name + "-" + std::to_string(random_->next()),
-                                        relay_options(), routes_, *relay.ids, *relay.random);
+                                        relay_options(), all_routes(), *relay.ids, *relay.random);
   relay.inputs.clear();
   relay.in_flight.clear();
   relay.idle = true;
+}
+
+std::vector<Route> RelayWorld::all_routes() const {
+  auto routes = routes_;
+  if (options_.jobs) {
+    JobPolicy policy;
+    policy.job = "Work";
+    policy.queue = "work";
+    routes.push_back(job_route("jobs", {"*"}, policy));
+  }
+  return routes;
 }
 
 void RelayWorld::hostile_step() {
@@ -381,6 +393,7 @@ void RelayWorld::crash(RelayProcess& relay) {
 
 bool RelayWorld::settled_down() const {
   if (!late_copies_.empty()) return false;
+  if (options_.jobs && count_jobs().size() < aggregate_of_.size()) return false;
   const auto dead = operations_->dead_letters({}, Deadline::after(patience));
   std::set<std::pair<std::string, std::int64_t>> failed;
   if (options_.poison && last_seq_ >= poisonous_seq && dead->empty()) return false;
@@ -398,6 +411,29 @@ bool RelayWorld::settled_down() const {
     }
   }
   return true;
+}
+
+std::map<std::int64_t, std::size_t> RelayWorld::count_jobs() const {
+  DeliveryFilter filter;
+  filter.route = "jobs";
+  filter.history = true;
+  filter.limit = 1000;  // more than a run writes events
+  std::map<std::int64_t, std::size_t> jobs;
+  const auto page = operations_->deliveries(filter, std::nullopt, Deadline::after(patience));
+  for (const auto& listed : page->deliveries)
+    ++jobs[listed.delivery.event_seq.value()];
+  return jobs;
+}
+
+// whoever dies when, an event makes its job once.
+void RelayWorld::check_jobs() {
+  const auto jobs = count_jobs();
+  for (const auto& [seq, aggregate] : aggregate_of_) {
+    const auto found = jobs.find(seq);
+    if (found != jobs.end() && found->second == 1) continue;
+    violations_.push_back("jobs: " + std::to_string(seq) + " has " +
+                          std::to_string(found == jobs.end() ? 0 : found->second));
+  }
 }
 
 // G4: within first occurrences, events of one aggregate ascend.

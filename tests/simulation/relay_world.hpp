@@ -33,6 +33,7 @@ struct WorldOptions {
   OnFailed on_failed = OnFailed::halt;
   bool faults = true;   ///< false: nothing fails but what is asked for below
   bool poison = false;  ///< one event kills whoever sends it
+  bool jobs = false;    ///< every event makes a job besides, which nobody takes
 };
 
 class RelayWorld {
@@ -74,6 +75,10 @@ class RelayWorld {
   void record(std::string line);
 
   void start(RelayProcess& relay);
+  [[nodiscard]] std::vector<Route> all_routes() const;
+  /// How many jobs each event has.
+  [[nodiscard]] std::map<std::int64_t, std::size_t> count_jobs() const;
+  void check_jobs();
   void hostile_step();
   void healed_step();
   void peaceful_step();
