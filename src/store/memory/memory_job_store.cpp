@@ -440,10 +440,10 @@ Result<LostBatch> MemoryJobStore::lost(const LostRequest& request, Deadline /*de
     worker.info.state = WorkerState::dead;
     batch.died.push_back(id);
   }
-  const auto is_gone = [&](const std::optional<WorkerId>& id) {
+  const auto is_gone = [&workers = tables.workers()](const std::optional<WorkerId>& id) {
     if (!id) return false;
-    const auto worker = tables.workers().find(*id);
-    return worker == tables.workers().end() || worker->second.info.state == WorkerState::dead;
+    const auto worker = workers.find(*id);
+    return worker == workers.end() || worker->second.info.state == WorkerState::dead;
   };
   std::vector<LostAttempt> overdue;
   for (const auto& entry : all_jobs(tables)) {
