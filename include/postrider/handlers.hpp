@@ -366,29 +366,29 @@ class Handlers {
   ///
   /// Errors: in `validate`: a name that no job can have, or that is bound already.
   template <class Function>
-  void bind(std::string job, Function function) {
-    using namespace handler_parts;
-    static_assert(HasSignature<Function>,
+  void bind(const std::string& job, Function function) {
+    namespace parts = handler_parts;
+    static_assert(parts::HasSignature<Function>,
                   "POSTRIDER: a handler is a function, or an object with one operator(), and the "
                   "types of its parameters are written out: `auto` says nothing of what it needs.");
-    if constexpr (HasSignature<Function>) {
-      using Returned = typename Signature<Function>::Returned;
+    if constexpr (parts::HasSignature<Function>) {
+      using Returned = typename parts::Signature<Function>::Returned;
       static_assert(std::is_void_v<Returned> || std::same_as<Returned, JobOutcome> ||
                         std::same_as<Returned, Result<void>>,
                     "POSTRIDER: a handler returns nothing, a postrider::JobOutcome or a "
                     "postrider::Result<void>.");
-      if constexpr (check_parameters(Given<Function>())) {
-        static_assert(can_be_called<Function>(Given<Function>()),
+      if constexpr (parts::check_parameters(parts::Given<Function>())) {
+        static_assert(parts::can_be_called<Function>(parts::Given<Function>()),
                       "POSTRIDER: a handler is called by several threads at once, so it must be "
                       "callable as const: leave out `mutable`, and guard what it shares.");
-        if constexpr (can_be_called<Function>(Given<Function>())) {
+        if constexpr (parts::can_be_called<Function>(parts::Given<Function>())) {
           bind_call(
-              std::move(job),
+              job,
               [shared =
                    std::make_shared<const Function>(std::move(function))](const HandlerCall& call) {
-                return call_handler(*shared, call, Given<Function>());
+                return parts::call_handler(*shared, call, parts::Given<Function>());
               },
-              needs_of(Given<Function>()));
+              parts::needs_of(parts::Given<Function>()));
         }
       }
     }
@@ -438,7 +438,7 @@ class Handlers {
     std::vector<handler_parts::Need> needs;
   };
 
-  void bind_call(std::string job, Call call, std::vector<handler_parts::Need> needs);
+  void bind_call(const std::string& job, Call call, std::vector<handler_parts::Need> needs);
   [[nodiscard]] JobOutcome judge(const std::exception_ptr& thrown) const;
 
   const Codec* codec_;

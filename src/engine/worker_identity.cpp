@@ -1,10 +1,10 @@
 #include "engine/worker_identity.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <limits>
 #include <set>

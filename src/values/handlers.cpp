@@ -141,14 +141,15 @@ JobOutcome Handlers::run(const Task& task, Attempt& attempt) const noexcept {
   }
 }
 
-void Handlers::bind_call(std::string job, Call call, std::vector<handler_parts::Need> needs) {
+void Handlers::bind_call(const std::string& job, Call call,
+                         std::vector<handler_parts::Need> needs) {
   const auto faults_before = faults_.size();
   check_job_name(faults_, job);
   if (faults_.size() > faults_before) return;
   if (bindings_.contains(job)) {
     faults_.push_back("two handlers are bound to job '" + job + "'. Leave one of them out.");
   } else {
-    bindings_.emplace(std::move(job), Binding{std::move(call), std::move(needs)});
+    bindings_.emplace(job, Binding{std::move(call), std::move(needs)});
   }
 }
 

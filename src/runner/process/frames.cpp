@@ -72,7 +72,7 @@ class Reader {
       fail();
       return {};
     }
-    const std::string text(rest_.substr(0, size));
+    std::string text(rest_.substr(0, size));
     rest_.remove_prefix(size);
     return text;
   }

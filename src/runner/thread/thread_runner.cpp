@@ -1,6 +1,7 @@
 #include "runner/thread/thread_runner.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -71,14 +72,14 @@ void ThreadRunner::start(Task task) {
 }
 
 void ThreadRunner::request_stop(const DispatchId& dispatch) {
-  std::stop_source stop(std::nostopstate);
+  std::optional<std::stop_source> stop;
   {
     const MutexLock lock(mutex_);
     const auto found = running_.find(dispatch);
     if (found == running_.end()) return;
     stop = found->second.stop;
   }
-  stop.request_stop();  // runs the handler's own stop callbacks, so without the lock
+  stop->request_stop();  // runs the handler's own stop callbacks, so without the lock
 }
 
 void ThreadRunner::kill(const DispatchId& /*dispatch*/) {}
