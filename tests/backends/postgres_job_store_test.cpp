@@ -198,6 +198,34 @@ TEST_P(PostgresJobs, F134_after_a_lost_answer_to_commit_the_same_end_is_a_repeti
   EXPECT_EQ(row(id).status, DeliveryStatus::completed);
 }
 
+TEST_P(PostgresJobs, F134_after_a_lost_answer_to_commit_a_worker_gets_what_it_has_taken) {
+  NEEDS_HARNESS();
+  const auto ids = plant_many(3);
+  const auto request = take_request(2);
+  const auto& database = postgres_->database();
+  ChaosProxy proxy(database.server().port());
+  auto options = database.options();
+  options.conninfo = database.server().tcp_conninfo(database.name(), "postgres", proxy.port());
+  const auto through_proxy = make_postgres_job_store(options);
+  expect_ok(through_proxy->check_schema(soon()));
+
+  proxy.tell("down drop");
+  const auto refused = through_proxy->take(request, Deadline::after(seconds(1)));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().disposition, Disposition::in_doubt) << describe(refused.error());
+  proxy.tell("both reset");
+  proxy.tell("down pass");
+  wait_until("SELECT count(*) = 2 FROM outbox_deliveries WHERE status = 'dispatched'");
+
+  const auto again = value_of(through_proxy->take(request, soon()));
+  EXPECT_THAT(ids_of(again), ElementsAre(ids[0], ids[1]));
+  EXPECT_TRUE(again.more);
+  EXPECT_EQ(row(ids[0]).deaths, 1) << "it is one dispatch";
+  EXPECT_THAT(value_of(through_proxy->record({{completed(again.tasks[0])}, now()}, soon())),
+              ElementsAre(RecordAnswer::recorded));
+  EXPECT_THAT(ids_of(value_of(through_proxy->take(request, soon()))), ElementsAre(ids[2]));
+}
+
 TEST_P(PostgresJobs, Two_takers_that_want_one_slot_of_a_key_get_it_one_after_the_other) {
   NEEDS_HARNESS();
   NewEvent early;
@@ -398,6 +426,9 @@ TEST_P(PostgresJobs, A_take_costs_what_it_returns_and_not_what_waits_or_has_ende
   const auto own = postgres_->database().open_session();
   own->run("INSERT INTO outbox_workers VALUES ('" + some_id +
            "', 'w', 'h', 1, '1', '[]', 'running', now(), now())");
+  std::string ten_ids = some_id;
+  for (int i = 1; i < 10; ++i)
+    ten_ids += "," + fresh_uuid().to_string();
   const auto pages_of_a_take = [&] {
     own->run("BEGIN");
     const auto plan =

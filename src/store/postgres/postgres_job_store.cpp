@@ -31,7 +31,7 @@ std::int64_t bounded(std::size_t count, std::size_t most) {
   return static_cast<std::int64_t>(std::min(count, most));
 }
 
-Call take_call(const TakeRequest& request) {
+Call take_call(const TakeRequest& request, const std::vector<Uuid>& dispatches) {
   std::vector<std::string> queues;
   std::vector<std::int64_t> shares;
   for (const auto& share : request.queues) {
@@ -41,7 +41,7 @@ Call take_call(const TakeRequest& request) {
   Call call{"jobs_take"};
   call.parameters.time_if(request.now).uuid(request.worker.value());
   call.parameters.texts(queues).integers(shares).integer(request.ageing.count());
-  call.parameters.integer(bounded(request.limit, most_tasks));
+  call.parameters.integer(bounded(request.limit, most_tasks)).uuids(dispatches);
   return call;
 }
 
@@ -212,9 +212,22 @@ class PostgresJobStore final : public JobStore {
   }
 
   Result<TaskBatch> take(const TakeRequest& request, Deadline deadline) override {
-    const std::vector<Call> calls = {take_call(request), next_due_call(request)};
+    if (!doubtful_.empty() && doubtful_taker_ == request.worker) {
+      auto found = find_taken(request, deadline);
+      if (!found || !found->tasks.empty()) return found;
+    }
+    std::vector<Uuid> dispatches;
+    for (auto left = bounded(request.limit, most_tasks); left > 0; --left)
+      dispatches.push_back(ids_.next());
+    const std::vector<Call> calls = {take_call(request, dispatches), next_due_call(request)};
     const auto results = write_slots(calls, deadline);
-    if (!results) return results.error();
+    if (!results) {
+      if (results.error().disposition == Disposition::in_doubt) {
+        doubtful_ = std::move(dispatches);
+        doubtful_taker_ = request.worker;
+      }
+      return results.error();
+    }
     auto batch = read_batch(results->at(0), results->at(1));
     batch.more = reached_a_limit(batch, request);
     return batch;
@@ -285,6 +298,22 @@ class PostgresJobStore final : public JobStore {
   void wake() noexcept override { listener_.wake(); }
 
  private:
+  /// Of a take whose COMMIT was not answered: its jobs, if it was committed, would otherwise wait
+  /// for their deadlines with a worker that does not know them.
+  Result<TaskBatch> find_taken(const TakeRequest& request, Deadline deadline) {
+    Call call{"jobs_taken"};
+    call.parameters.time_if(request.now).uuid(request.worker.value()).uuids(doubtful_);
+    const auto results = connection_.read(std::vector<Call>{std::move(call)}, deadline);
+    if (!results) return results.error();
+    doubtful_.clear();
+    TaskBatch batch;
+    const auto& rows = results->at(0);
+    for (int row = 0; row < rows.size(); ++row)
+      batch.tasks.push_back(read_task(rows, row));
+    batch.more = true;
+    return batch;
+  }
+
   Result<std::vector<Rows>> write_slots(const std::vector<Call>& calls, Deadline deadline) {
     for (int looks = 1;; ++looks) {
       auto results = connection_.write(calls, deadline);
@@ -295,6 +324,10 @@ class PostgresJobStore final : public JobStore {
 
   PostgresConnection connection_;
   PostgresJobListener listener_;
+  std::unique_ptr<Random> random_ = system_random();
+  IdGenerator ids_{system_clock(), *random_};
+  std::vector<Uuid> doubtful_;  // dispatches that a take may have made
+  WorkerId doubtful_taker_;
 };
 
 }  // namespace
