@@ -1,5 +1,7 @@
 // What `JobStore::touch` promises to a running attempt: the truth, and no write by a stale copy.
 
+#include <functional>
+
 #include "conformance/job_store_builders.hpp"
 
 namespace postrider::testing {
@@ -121,6 +123,34 @@ TEST_P(JobStoreConformance, A_note_that_no_column_could_hold_is_no_reason_to_fai
   update.note = std::string("half \xd0 and a \0", 14);
 
   EXPECT_TRUE(touch(update).current);
+}
+
+TEST_P(JobStoreConformance, What_an_attempt_may_not_write_is_refused_and_changes_nothing) {
+  const auto id = plant();
+  const auto task = take_one();
+  const auto code_of = [&](const std::function<void(AttemptUpdate&)>& change) {
+    auto update = attempt_of(task);
+    update.now = now();
+    change(update);
+    const auto refused = jobs_->touch(update, soon());
+    EXPECT_FALSE(refused.ok());
+    return refused.ok() ? ErrorCode::internal : refused.error().code;
+  };
+
+  EXPECT_EQ(code_of([](auto& update) { update.percent = 101; }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([](auto& update) { update.percent = -1; }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([](auto& update) { update.extend = milliseconds(0); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([](auto& update) {
+              update.note = std::string(AttemptUpdate::most_note_bytes + 1, 'x');
+            }),
+            ErrorCode::limit_exceeded);
+  EXPECT_EQ(code_of([](auto& update) {
+              update.checkpoint = std::string(AttemptUpdate::most_checkpoint_bytes + 1, 'x');
+            }),
+            ErrorCode::limit_exceeded);
+  EXPECT_EQ(row(id).percent, std::nullopt);
+  EXPECT_EQ(row(id).checkpoint, "");
 }
 
 TEST_P(JobStoreConformance, A_cancel_request_is_told_to_the_attempt) {

@@ -6,7 +6,7 @@
 #include <postrider/job_store.hpp>
 #include <postrider/store/postgres.hpp>
 
-#include "base/utf8.hpp"
+#include "store/common/attempt_check.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_job_listener.hpp"
 #include "store/postgres/postgres_job_record.hpp"
@@ -101,14 +101,8 @@ Call touch_call(const AttemptUpdate& update) {
   parameters.uuid(update.delivery_id.value()).uuid(update.dispatch_id.value());
   if (only_asks) return call;
   update.extend ? parameters.integer(update.extend->count()) : parameters.null();
-  update.percent ? parameters.small_integer(std::clamp(*update.percent, 0, 100))
-                 : parameters.null();
-  if (update.note) {
-    const auto note = storable_text(*update.note);
-    parameters.text(utf8_prefix(note, AttemptUpdate::most_note_bytes));
-  } else {
-    parameters.null();
-  }
+  update.percent ? parameters.small_integer(*update.percent) : parameters.null();
+  update.note ? parameters.text(storable_text(*update.note)) : parameters.null();
   parameters.text_if(update.checkpoint);
   return call;
 }
@@ -266,6 +260,7 @@ class PostgresJobStore final : public JobStore {
   }
 
   Result<AttemptState> touch(const AttemptUpdate& update, Deadline deadline) override {
+    if (auto checked = check_attempt(update, traits().name); !checked) return checked.error();
     const auto results = connection_.write(std::vector<Call>{touch_call(update)}, deadline);
     if (!results) return results.error();
     const auto& rows = results->at(0);
