@@ -11,6 +11,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -171,6 +173,25 @@ TEST_F(ProcessRunnerTest, F124_an_exit_without_a_result_is_a_death_with_its_code
   const auto runner = make(1);
   EXPECT_EQ(death(run(*runner, task(1))), (WorkerDeath{0, 0, false}));
   EXPECT_EQ(death(run(*runner, task(2, "seven"))), (WorkerDeath{0, 7, false}));
+}
+
+TEST_F(ProcessRunnerTest, F125_a_kill_by_the_kernel_for_memory_is_told_apart) {
+  std::string folder = (std::filesystem::temp_directory_path() / "postrider-oom-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto count = [folder](int kills) {
+    std::ofstream(folder + "/memory.events") << "oom 9\noom_kill " << kills << "\n";
+  };
+  count(2);
+  handlers_.bind("greedy", [count] {
+    count(3);
+    raise(SIGKILL);
+  });
+  handlers_.bind("kill", [] { raise(SIGKILL); });
+  auto runner = make_process_runner(handlers_, 1, desk_, ProcessOptions{folder});
+  ASSERT_TRUE(runner) << describe(runner.error());
+  EXPECT_TRUE(death(run(**runner, task(1, "greedy"))).out_of_memory);
+  EXPECT_FALSE(death(run(**runner, task(2, "kill"))).out_of_memory);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(ProcessRunnerTest, F126_a_handler_that_hangs_is_killed) {

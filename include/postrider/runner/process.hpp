@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include <postrider/attempt.hpp>
 #include <postrider/handlers.hpp>
@@ -22,6 +23,11 @@ namespace postrider {
 
 inline constexpr std::size_t most_runner_processes = 1000;
 
+struct ProcessOptions {
+  /// Control group whose out-of-memory kills count; empty: the one of this process.
+  std::string cgroup_folder;
+};
+
 /// Handlers and services live in the children as they are at this call: connections that a service
 /// has open would be shared with all of them, so let services connect at their first use. A child
 /// runs one attempt after the other and keeps what a service has made of itself, until it dies.
@@ -31,8 +37,7 @@ inline constexpr std::size_t most_runner_processes = 1000;
 /// Requires: 1 to `most_runner_processes` slots.
 /// Errors: `config_invalid` with every fault of the handlers, and when none is bound;
 ///   `unsupported` when this process has threads already; `unavailable` when it cannot be forked.
-[[nodiscard]] Result<std::unique_ptr<JobRunner>> make_process_runner(Handlers handlers,
-                                                                     std::size_t slots,
-                                                                     AttemptDesk& desk);
+[[nodiscard]] Result<std::unique_ptr<JobRunner>> make_process_runner(
+    Handlers handlers, std::size_t slots, AttemptDesk& desk, const ProcessOptions& options = {});
 
 }  // namespace postrider

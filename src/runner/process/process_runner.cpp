@@ -50,7 +50,8 @@ bool has_one_thread() {
 }  // namespace
 
 Result<std::unique_ptr<JobRunner>> make_process_runner(Handlers handlers, std::size_t slots,
-                                                       AttemptDesk& desk) {
+                                                       AttemptDesk& desk,
+                                                       const ProcessOptions& options) {
   POSTRIDER_ASSERT(slots >= 1 && slots <= most_runner_processes);
   if (auto fault = fault_of(handlers)) return *std::move(fault);
   if (!has_one_thread()) {
@@ -63,7 +64,7 @@ Result<std::unique_ptr<JobRunner>> make_process_runner(Handlers handlers, std::s
       slots, [&](Descriptor socket) { runner::run_child(std::move(socket), handlers); });
   if (!zygote) return std::move(zygote).error();
   return std::unique_ptr<JobRunner>(std::make_unique<runner::ProcessRunner>(
-      std::move(zygote).value(), std::move(handlers), slots, desk));
+      std::move(zygote).value(), std::move(handlers), slots, desk, options.cgroup_folder));
 }
 
 namespace runner {
@@ -91,11 +92,13 @@ bool is_sound(const AttemptUpdate& update) {
 
 }  // namespace
 
-ProcessRunner::ProcessRunner(Zygote zygote, Handlers handlers, std::size_t slots, AttemptDesk& desk)
+ProcessRunner::ProcessRunner(Zygote zygote, Handlers handlers, std::size_t slots, AttemptDesk& desk,
+                             const std::string& cgroup_folder)
     : handlers_(std::move(handlers)),
       desk_(desk),
       slot_count_(slots),
       zygote_(std::move(zygote)),
+      oom_(cgroup_folder),
       slots_(slots),
       reports_(slots),
       server_([this] { serve(); }),
@@ -126,6 +129,7 @@ void ProcessRunner::start(Task task) {
   free->delivery_id = task.job.delivery_id;
   free->begun = false;
   free->task_at = free->outgoing.size();
+  free->oom = oom_.mark();
   if (zygote_is_gone_) {
     return end(*free, SendRefused{"runner_gone", "no children are left; restart the worker"});
   }
@@ -247,6 +251,7 @@ void ProcessRunner::on_child_ended(std::uint32_t number, const ZygoteNews& news)
   WorkerDeath death;
   death.signal = news.signal;
   if (news.signal == 0) death.exit_code = news.exit_code;
+  death.out_of_memory = news.signal == SIGKILL && oom_.explains_death(slot.oom);
   end(slot, death);
 }
 

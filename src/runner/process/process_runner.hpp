@@ -18,6 +18,7 @@
 #include "base/bounded_queue.hpp"
 #include "base/descriptor.hpp"
 #include "base/mutex.hpp"
+#include "runner/common/oom_watch.hpp"
 #include "runner/process/frames.hpp"
 #include "runner/process/zygote.hpp"
 
@@ -27,7 +28,9 @@ namespace postrider::runner {
 /// attempts to the desk, which waits for the database.
 class ProcessRunner final : public JobRunner {
  public:
-  ProcessRunner(Zygote zygote, Handlers handlers, std::size_t slots, AttemptDesk& desk);
+  /// `cgroup_folder`: see `OomWatch`.
+  ProcessRunner(Zygote zygote, Handlers handlers, std::size_t slots, AttemptDesk& desk,
+                const std::string& cgroup_folder);
   ~ProcessRunner() override;
 
   [[nodiscard]] JobRunnerTraits traits() const override;
@@ -49,6 +52,7 @@ class ProcessRunner final : public JobRunner {
     FrameBuffer incoming{most_frame_bytes_from_child};
     std::optional<DispatchId> running;  // its attempt
     DeliveryId delivery_id;
+    OomWatch::Mark oom;  // when the attempt was started
     bool begun = false;  // this child may have got a part of the attempt's task
     bool asks = false;   // and waits for the answer
   };
@@ -83,6 +87,7 @@ class ProcessRunner final : public JobRunner {
   Mutex mutex_;
   Zygote zygote_ POSTRIDER_GUARDED_BY(mutex_);
   bool zygote_is_gone_ POSTRIDER_GUARDED_BY(mutex_) = false;
+  OomWatch oom_ POSTRIDER_GUARDED_BY(mutex_);
   std::vector<Slot> slots_ POSTRIDER_GUARDED_BY(mutex_);
   bool closing_ POSTRIDER_GUARDED_BY(mutex_) = false;
   Bell bell_;

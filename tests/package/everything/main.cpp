@@ -11,10 +11,13 @@
 #include <postrider/relay.hpp>
 #include <postrider/runner/exec.hpp>
 #include <postrider/runner/http.hpp>
+#include <postrider/runner/process.hpp>
+#include <postrider/runner/thread.hpp>
 #include <postrider/store/postgres.hpp>
 #include <postrider/store/sqlite.hpp>
 #include <postrider/testing/memory_publisher.hpp>
 #include <postrider/testing/memory_store.hpp>
+#include <postrider/worker.hpp>
 
 #if !defined(WITH_outbox) || !defined(WITH_relay) || !defined(WITH_file) || !defined(WITH_memory)
 #error "a component that every installation has is missing"
@@ -40,6 +43,28 @@ int passes_of_an_empty_store() {
   return relay.run_once().ok() ? 1 : 0;
 }
 
+#ifdef WITH_runners
+int stops_of_a_worker() {
+  namespace kit = postrider::testing;
+  const auto database = kit::make_memory_database();
+  postrider::WorkerOptions options;
+  options.queues = {{"shipping", 1}};
+  const auto random = postrider::system_random();
+  SilentObserver observer;
+  postrider::Handlers handlers;
+  handlers.bind("ship_order", [] {});
+  const bool in_threads = random->next() % 2 == 0;
+  const auto runner = [&](postrider::AttemptDesk& desk) {
+    return in_threads ? postrider::make_thread_runner(handlers, 1, desk)
+                      : postrider::make_process_runner(handlers, 1, desk);
+  };
+  postrider::Worker worker([&] { return kit::make_memory_job_store(database); }, runner, options,
+                           postrider::system_clock(), *random, observer);
+  worker.request_stop();
+  return worker.run().ok() ? 1 : 0;
+}
+#endif
+
 }  // namespace
 
 int main() {
@@ -57,6 +82,7 @@ int main() {
   made += postrider::make_amqp_publisher(amqp) != nullptr ? 1 : 0;
 #endif
 #ifdef WITH_runners
+  made += stops_of_a_worker();
   postrider::ExecOptions command;
   command.command = {"true"};
   made += postrider::make_exec_runner(command) != nullptr ? 1 : 0;
