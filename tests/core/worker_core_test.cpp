@@ -682,8 +682,7 @@ TEST(WorkerCore, A_stop_that_an_attempt_reports_itself_is_recorded_as_it_says) {
   EXPECT_EQ(script.record()[0].deaths, 1) << "another signal than ours is a death";
 }
 
-TEST(WorkerCore,
-     J_18_an_attempt_that_obeys_the_stop_of_its_worker_is_given_back_and_not_cancelled) {
+TEST(WorkerCore, J_18_who_obeys_the_stop_of_the_worker_is_given_back_and_not_cancelled) {
   WorkerScript script;
   script.run({1, 2});
   script.give(worker_input::Stop{});
