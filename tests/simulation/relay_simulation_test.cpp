@@ -76,9 +76,12 @@ TEST(RelaySimulation, R_170_every_event_makes_its_job_once_and_order_holds_besid
   options.relays = 3;
   options.jobs = true;
   for (const bool continuous : {true, false}) {
-    options.continuous = continuous;
-    expect_sound_for_all_seeds(options, seeds / 2);
-    if (HasFailure()) return;
+    for (const bool poison : {true, false}) {
+      options.continuous = continuous;
+      options.poison = poison;
+      expect_sound_for_all_seeds(options, seeds / 8);
+      if (HasFailure()) return;
+    }
   }
 }
 

@@ -393,7 +393,6 @@ void RelayWorld::crash(RelayProcess& relay) {
 
 bool RelayWorld::settled_down() const {
   if (!late_copies_.empty()) return false;
-  if (options_.jobs && count_jobs().size() < aggregate_of_.size()) return false;
   const auto dead = operations_->dead_letters({}, Deadline::after(patience));
   std::set<std::pair<std::string, std::int64_t>> failed;
   if (options_.poison && last_seq_ >= poisonous_seq && dead->empty()) return false;
@@ -410,7 +409,7 @@ bool RelayWorld::settled_down() const {
       if (!is_dead && !waits && !arrived.contains(seq)) return false;
     }
   }
-  return true;
+  return !options_.jobs || count_jobs().size() == aggregate_of_.size();
 }
 
 std::map<std::int64_t, std::size_t> RelayWorld::count_jobs() const {
