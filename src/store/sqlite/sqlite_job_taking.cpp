@@ -36,6 +36,7 @@ class JobTaking {
 
   Result<TaskBatch> take(const TakeRequest& request) {
     for (const auto& share : request.queues) {
+      if (is_full()) break;
       const auto paused = rules_.is_paused(share.queue);
       if (!paused) return paused.error();
       if (*paused) continue;
@@ -48,6 +49,7 @@ class JobTaking {
 
   Result<TaskBatch> hand_out(const HandOutRequest& request) {
     for (const auto& route : request.routes) {
+      if (is_full()) break;
       const auto wanted = limit_ - batch_.tasks.size();
       DueRange::Place place{statements::jobs_due_by_route, statements::jobs_next_due_by_route, "",
                             0, route};
@@ -58,6 +60,9 @@ class JobTaking {
   }
 
  private:
+  /// And known to have left something.
+  [[nodiscard]] bool is_full() const { return batch_.more && batch_.tasks.size() == limit_; }
+
   enum class Verdict : std::uint8_t {
     dispatched,
     waits,    ///< behind others of its serial key
