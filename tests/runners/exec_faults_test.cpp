@@ -216,6 +216,26 @@ TEST_F(ExecFaults, a_hundred_commands_start_at_once_and_leave_nothing_behind) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST_F(ExecFaults, F126_a_hundred_commands_that_ignore_SIGTERM_are_gone_after_close) {
+  auto many = options(
+      "trap '' TERM; setsid sleep 600 & echo $! > $FOLDER/$POSTRIDER_DISPATCH_ID; "
+      "while :; do sleep 1; done");
+  many.slots = 100;
+  auto& runner = use(many);
+  std::vector<pid_t> daemons;
+  for (int number = 0; number < 100; ++number)
+    runner.start(task(number));
+  for (int number = 0; number < 100; ++number)
+    daemons.push_back(pid_in(dispatch(number).value().to_string()));
+  runner.close();
+  const auto reports = reports_of(runner, 100);
+  ASSERT_EQ(reports.size(), 100U);
+  for (const auto& [id, words] : reports)
+    EXPECT_EQ(words, "interrupted");
+  for (const auto daemon : daemons)
+    EXPECT_TRUE(comes_true([&] { return !runs(daemon); }));
+}
+
 TEST_F(ExecFaults, starts_stops_and_kills_from_many_threads_end_each_attempt_once) {
   auto many = options("trap 'exit 0' TERM; sleep 0.0$(( 0x${POSTRIDER_DISPATCH_ID##*-} % 10 ))");
   many.slots = 200;

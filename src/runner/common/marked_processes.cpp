@@ -11,6 +11,8 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "base/descriptor.hpp"
 
@@ -35,27 +37,27 @@ std::string environment_of(pid_t pid) {
   return environment;
 }
 
-bool is_marked(pid_t pid, std::string_view mark) {
+bool is_marked(pid_t pid, const EnvironmentMarks& marks) {
   const auto environment = environment_of(pid);
   std::string_view rest = environment;
   while (!rest.empty()) {
     const auto entry = rest.substr(0, rest.find('\0'));
-    if (entry == mark) return true;
+    if (marks.find(entry) != marks.end()) return true;
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
   }
   return false;
 }
 
 // By a pidfd, and asked again behind it: the number may have become another process's.
-bool kill_if_marked(pid_t pid, std::string_view mark) {
-  if (!is_marked(pid, mark)) return false;
+bool kill_if_marked(pid_t pid, const EnvironmentMarks& marks) {
+  if (!is_marked(pid, marks)) return false;
   const Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!process || !is_marked(pid, mark)) return false;
+  if (!process || !is_marked(pid, marks)) return false;
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
   return true;
 }
 
-bool kill_all_marked(std::string_view mark) {
+bool kill_all_marked(const EnvironmentMarks& marks) {
   bool found = false;
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
@@ -64,15 +66,16 @@ bool kill_all_marked(std::string_view mark) {
     pid_t pid = 0;
     const auto [rest, fault] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (fault != std::errc() || *rest != '\0' || pid == getpid()) continue;
-    found = kill_if_marked(pid, mark) || found;
+    found = kill_if_marked(pid, marks) || found;
   }
   return found;
 }
 
 }  // namespace
 
-void kill_marked_processes(std::string_view mark) {
-  for (int round = 0; round < most_rounds && kill_all_marked(mark); ++round)
+void kill_marked_processes(const EnvironmentMarks& marks) {
+  if (marks.empty()) return;
+  for (int round = 0; round < most_rounds && kill_all_marked(marks); ++round)
     continue;
 }
 

@@ -269,21 +269,28 @@ void ProcessSupervisor::kill_group(Running& process) {
 }
 
 void ProcessSupervisor::finish_ended() {
-  for (const auto& id : std::exchange(ended_, {})) {
-    const auto found = running_.find(id);
-    finish(*found->second);
-    running_.erase(found);
+  const auto ended = std::exchange(ended_, {});
+  EnvironmentMarks marks;
+  for (const auto& id : ended) {
+    auto& process = *running_.at(id);
+    clear_up(process);
+    if (may_have_left_something(process)) marks.insert(process.mark);
   }
+  kill_marked_processes(marks);
+  for (const auto& id : ended) {
+    report(*running_.at(id));
+    running_.erase(id);
+  }
+  if (!ended.empty()) give_up_at_ = std::chrono::steady_clock::now() + close_patience;
 }
 
-void ProcessSupervisor::finish(Running& process) {
+void ProcessSupervisor::clear_up(Running& process) {
   auto& end = process.end;
   // Before it is waited for: until then the number of its group cannot become another's.
   signal_group(process.child, SIGKILL);
   end.status = reap(process.child);
   guard_.release(process.child.pid);
   read_rest(process);
-  kill_escaped(process);
   int native = 0;
   if (read(process.child.start_error.get(), &native, sizeof native) == sizeof native) {
     end.start_error = reason_of(native);
@@ -291,13 +298,25 @@ void ProcessSupervisor::finish(Running& process) {
   if (end.status.signal == SIGKILL && !end.killed) {
     end.out_of_memory = oom_.explains_death(process.oom);
   }
-  end.last_output = process.output.last();
-  end.output_bytes = process.output.bytes();
+}
+
+// Looking for what has left the group costs milliseconds. It is done when a pipe is still held by
+// somebody, and where the job did not end by itself.
+bool ProcessSupervisor::may_have_left_something(const Running& process) {
+  const auto& end = process.end;
+  const bool by_itself = end.status.signal == 0 && !end.stop_requested && !end.killed;
+  const bool is_held = process.child.output || process.child.result;
+  return !process.mark.empty() && (is_held || !by_itself);
+}
+
+void ProcessSupervisor::report(Running& process) {
   auto& child = process.child;
   for (auto* descriptor : {&child.exit, &child.input, &child.output, &child.result})
     forget(*descriptor);
   child.start_error.reset();  // All are closed before anybody hears that the slot is free.
-  on_end_(process.id, std::move(end));
+  process.end.last_output = process.output.last();
+  process.end.output_bytes = process.output.bytes();
+  on_end_(process.id, std::move(process.end));
 }
 
 void ProcessSupervisor::read_rest(Running& process) {
@@ -310,15 +329,6 @@ void ProcessSupervisor::read_rest(Running& process) {
   };
   read_before_end(process.child.output, [&] { read_output(process); });
   read_before_end(process.child.result, [&] { read_result(process); });
-}
-
-// Looking for what has left the group costs milliseconds. It is done when a pipe is still held by
-// somebody, and where the job did not end by itself.
-void ProcessSupervisor::kill_escaped(Running& process) {
-  const auto& end = process.end;
-  const bool by_itself = end.status.signal == 0 && !end.stop_requested && !end.killed;
-  const bool is_held = process.child.output || process.child.result;
-  if (!process.mark.empty() && (is_held || !by_itself)) kill_marked_processes(process.mark);
 }
 
 void ProcessSupervisor::give_back(std::vector<ProcessRequest> starts) {

@@ -124,9 +124,10 @@ class ProcessSupervisor {
   void stop_group(const DispatchId& id);
   void kill_group(Running& process);
   void finish_ended();
-  void finish(Running& process);
+  void clear_up(Running& process);
   void read_rest(Running& process);
-  void kill_escaped(Running& process);
+  [[nodiscard]] static bool may_have_left_something(const Running& process);
+  void report(Running& process);
   void give_back(std::vector<ProcessRequest> starts);
 
   const SupervisorOptions options_;
