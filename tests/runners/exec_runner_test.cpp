@@ -290,6 +290,12 @@ TEST_F(ExecRunner, close_kills_what_runs_and_reports_it) {
   EXPECT_EQ(words_of(next_report(runner).end), "interrupted");
 }
 
+TEST(ExecOptions, words_of_output_are_read_back) {
+  for (const auto output : {ExecOutput::discard, ExecOutput::tail, ExecOutput::inherit})
+    EXPECT_EQ(parse_exec_output(to_string(output)), output);
+  EXPECT_EQ(parse_exec_output("Tail"), std::nullopt);
+}
+
 TEST(ExecOptions, all_faults_are_told_at_once) {
   ExecOptions options;
   options.slots = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ enum class ExecOutput : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(ExecOutput output) noexcept;
+[[nodiscard]] std::optional<ExecOutput> parse_exec_output(std::string_view text) noexcept;
 
 struct ExecOptions {
   static constexpr std::size_t most_slots = 1000;

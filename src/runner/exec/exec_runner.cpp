@@ -258,6 +258,13 @@ std::string_view to_string(ExecOutput output) noexcept {
   return words.at(static_cast<std::size_t>(output));
 }
 
+std::optional<ExecOutput> parse_exec_output(std::string_view text) noexcept {
+  for (const auto output : {ExecOutput::discard, ExecOutput::tail, ExecOutput::inherit}) {
+    if (text == to_string(output)) return output;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> validate(const ExecOptions& options) {
   std::vector<std::string> faults;
   check_command(options, faults);
