@@ -27,6 +27,15 @@
 #include "runner/http/http_verdict.hpp"
 
 namespace postrider::runner {
+
+/// One request. Not in the unnamed namespace, as a member of a class of the header holds it.
+class HttpExchange {
+ public:
+  virtual ~HttpExchange() = default;
+  virtual void run() = 0;
+  virtual void stop() = 0;
+};
+
 namespace {
 
 namespace asio = boost::asio;
@@ -74,16 +83,9 @@ ssl::context make_tls_context(const std::string& ca_file) {
   return context;
 }
 
-class Exchange {
- public:
-  virtual ~Exchange() = default;
-  virtual void run() = 0;
-  virtual void stop() = 0;
-};
-
 /// It lives as long as an operation on it is pending. Used by the thread of its context only.
 template <class Stream>
-class StreamExchange final : public Exchange,
+class StreamExchange final : public HttpExchange,
                              public std::enable_shared_from_this<StreamExchange<Stream>> {
  public:
   using OnEnd = std::function<void(AttemptEnd)>;
@@ -271,8 +273,8 @@ class HttpExchanges::Impl {
     exchange->run();
   }
 
-  std::shared_ptr<Exchange> make_exchange(HttpRequest request,
-                                          std::function<void(AttemptEnd)> on_end) {
+  std::shared_ptr<HttpExchange> make_exchange(HttpRequest request,
+                                              std::function<void(AttemptEnd)> on_end) {
     if (settings_.url.tls) {
       return std::make_shared<StreamExchange<TlsStream>>(
           context_, settings_, TlsStream(context_, tls_), std::move(request), std::move(on_end));
@@ -300,7 +302,7 @@ class HttpExchanges::Impl {
   ssl::context tls_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
-  std::map<DispatchId, std::shared_ptr<Exchange>> running_;
+  std::map<DispatchId, std::shared_ptr<HttpExchange>> running_;
   Mutex mutex_;
   bool is_closed_ POSTRIDER_GUARDED_BY(mutex_) = false;
   Mutex close_mutex_;
