@@ -4,9 +4,9 @@
 /// database, as operations.hpp is for deliveries.
 ///
 /// Reading never locks and never writes, and returns neither payloads nor checkpoints. Each change
-/// is one transaction that is written to `postrider_audit`; one that changes nothing leaves no line.
-/// Changes of a job are conditional on its row: of a change and an end that meet, exactly one wins,
-/// and the other side is told.
+/// is one transaction that is written to `postrider_audit`; one that changes nothing leaves no
+/// line. Changes of a job are conditional on its row: of a change and an end that meet, exactly one
+/// wins, and the other side is told.
 ///
 /// Thread safety: one thread at a time per object.
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr milliseconds most_wait = std::chrono::hours(24 * 365 * 10);
 
-Result<void> check_range(std::string_view what, std::int64_t value, std::int64_t least,
-                         std::int64_t most) {
+Result<void> check_bounds(std::string_view what, std::int64_t value, std::int64_t least,
+                          std::int64_t most) {
   if (value >= least && value <= most) return {};
   return invalid_value(fmt::format("{} is {}. Give {} to {}.", what, value, least, most));
 }
@@ -60,13 +60,13 @@ std::string_view to_string(JobAnswer::Kind kind) noexcept {
 }
 
 Result<void> check(const JobFilter& filter) {
-  if (auto checked = check_range("the limit", static_cast<std::int64_t>(filter.limit), 1,
-                                 std::int64_t{most_listed});
+  if (auto checked = check_bounds("the limit", static_cast<std::int64_t>(filter.limit), 1,
+                                  std::int64_t{most_listed});
       !checked) {
     return checked;
   }
-  return check_range("the number of rows to examine", static_cast<std::int64_t>(filter.examine), 1,
-                     std::int64_t{most_examined});
+  return check_bounds("the number of rows to examine", static_cast<std::int64_t>(filter.examine), 1,
+                      std::int64_t{most_examined});
 }
 
 Result<void> check(const DueTime& due) {
@@ -94,7 +94,7 @@ Result<void> check_queue_name(std::string_view queue) {
 }
 
 Result<void> check(const RateLimit& rate_limit) {
-  if (auto checked = check_range("the rate limit", rate_limit.limit, 1, RateLimit::most_limit);
+  if (auto checked = check_bounds("the rate limit", rate_limit.limit, 1, RateLimit::most_limit);
       !checked) {
     return checked;
   }

@@ -42,7 +42,9 @@ class CliJobs : public ::testing::TestWithParam<CliJobsCase> {
  protected:
   void SetUp() override;
 
-  /// A migrated database, one route, and quick heartbeats.
+  /// Writes a configuration with one route, quick heartbeats and these settings of the worker.
+  void configure(const std::string& worker = "");
+  /// The same with a migrated database.
   void prepare(const std::string& worker = "");
   /// The id of a new job "ship_order" in the queue "shipping".
   std::string enqueue(const std::vector<std::string>& more = {});

@@ -119,7 +119,7 @@ void add_id(Parameters& parameters, const std::optional<Id>& id) {
   }
 }
 
-Call list_call(const JobFilter& filter, const std::optional<DeliveryId>& last) {
+Call jobs_list_call(const JobFilter& filter, const std::optional<DeliveryId>& last) {
   Call call{"jobs_list"};
   add_id(call.parameters, filter.after);
   add_id(call.parameters, last);
@@ -196,7 +196,8 @@ class PostgresJobOperations final : public JobOperations {
     if (auto checked = check(filter); !checked) return checked.error();
     const auto last = bound_of(filter, deadline);
     if (!last) return last.error();
-    const auto results = connection_.read(std::vector<Call>{list_call(filter, *last)}, deadline);
+    const auto results =
+        connection_.read(std::vector<Call>{jobs_list_call(filter, *last)}, deadline);
     if (!results) return results.error();
     const auto& rows = results->front();
     const auto size = std::min(rows.size(), static_cast<int>(filter.limit));
