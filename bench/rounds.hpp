@@ -40,8 +40,8 @@ class Run {
   /// What is given the result file's content.
   using Keep = std::function<void(const nlohmann::ordered_json&)>;
 
-  /// Measures everything and returns the result file's content. `keep` gets it after each block, too:
-  /// a run is long, and one that is cut off has still measured something.
+  /// Measures everything and returns the result file's content. `keep` gets it after each block,
+  /// too: a run is long, and one that is cut off has still measured something.
   [[nodiscard]] nlohmann::ordered_json measure(const Keep& keep);
 
  private:

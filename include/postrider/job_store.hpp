@@ -4,7 +4,8 @@
 ///
 /// One call is one transaction, and the rules of `Store` hold: calls block, each with a deadline;
 /// `now` is the time to judge by, empty means the database's own clock; nothing stays locked.
-/// A store translates: what an attempt's end means is decided by the core (src/core/job_verdict.hpp).
+/// A store translates: what an attempt's end means is decided by the core, in
+/// src/core/job_verdict.hpp.
 ///
 /// Rows of jobs need no lease: each is claimed by itself, and every change names its dispatch.
 ///
@@ -62,7 +63,8 @@ class JobStore {
   /// Dispatches due jobs of `JobTransport::broker`, without a worker yet.
   virtual Result<TaskBatch> hand_out(const HandOutRequest& request, Deadline deadline) = 0;
 
-  /// Applies ends of attempts, each by itself; answers are in the order of the updates.
+  /// Applies ends of attempts, each by itself; answers are in the order of the updates. No end that
+  /// leaves the job pending is applied after a cancel request, so that none is ever forgotten.
   virtual Result<std::vector<RecordAnswer>> record(const RecordRequest& request,
                                                    Deadline deadline) = 0;
 

@@ -137,6 +137,8 @@ enum class RecordAnswer : std::uint8_t {
   repeated,  ///< this dispatch has this result already
   conflict,  ///< this dispatch has another result; that one stays
   stale,     ///< another dispatch has taken its place, or a person has ended it
+  /// Not recorded: a person wants the job cancelled, so it may end but not wait again.
+  cancel_requested,
 };
 
 /// What an attempt says or asks while it runs. Applied only while it is current.

@@ -50,10 +50,12 @@ struct LoopReport {
 
 class Relay {
  public:
-  /// Without a purger nothing is ever deleted. With `jobs` it also ends attempts of jobs that nobody
-  /// else will end, and hands tasks to brokers; on threads of their own, in a loop beside the rest.
+  /// Without a purger nothing is ever deleted. With `jobs` it also ends attempts of jobs that
+  /// nobody else will end, and hands tasks to brokers: on threads of their own, in a loop beside
+  /// the rest.
   ///
-  /// Requires: `jobs`, when a job route has a publisher; `validate` finds nothing in `options` nor in any route, and route names are unique.
+  /// Requires: `jobs`, when a job route has a publisher; `validate` finds nothing in `options` nor
+  /// in any route, and no two routes `conflict`.
   Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
         const Clock& clock, Random& random, Observer& observer,
         std::unique_ptr<Purger> purger = nullptr, std::unique_ptr<JobStore> jobs = nullptr);

@@ -167,8 +167,8 @@ struct NewJob {
   JobTransport transport = JobTransport::database;
 };
 
-/// A delivery row to be stored by a settle. One whose unique key is taken is not stored, and nothing
-/// is said.
+/// A delivery row to be stored by a settle. One whose unique key is taken is not stored, and
+/// nothing is said.
 struct NewDelivery {
   DeliveryId id;
   Seq event_seq;

@@ -184,8 +184,12 @@ void JobKeeper::take_back(const Attempt& attempt, std::string_view code) {
   update.failure_detail = "not handed over: its queue could not be reached";
 }
 
-// Unless it was recorded, somebody was faster: another keeper, or the worker itself.
+// Else somebody was faster: another keeper, or the worker itself.
 void JobKeeper::take_answer(End& end, RecordAnswer answer) {
+  if (answer == RecordAnswer::cancel_requested) {
+    end.update = cancelled_instead(std::move(end.update));
+    ends_.push_back(std::move(end));
+  }
   if (answer != RecordAnswer::recorded) return;
   auto notice = notice_of_end(std::move(end.about), end.update);
   if (end.died) notice.kind = NoticeKind::worker_died;

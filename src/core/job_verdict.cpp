@@ -63,7 +63,7 @@ class Judgement {
       case JobOutcome::Kind::fail:
         return fail(failure);
       case JobOutcome::Kind::snooze:
-        return snooze(outcome.delay.value_or(least_delay));
+        return snooze(outcome.delay.value_or(least_delay), {outcome.code, outcome.detail});
       case JobOutcome::Kind::cancelled:
         return cancel();
     }
@@ -112,14 +112,14 @@ class Judgement {
     wait(own_delay ? bounded(*own_delay) : next, failure);
   }
 
-  void snooze(milliseconds delay) {
+  void snooze(milliseconds delay, const Failure& why) {
     if (job_->cancel_requested) return cancel();
     if (job_->snoozes >= JobOutcome::most_snoozes) {
       return fail({job_code::snoozed_too_often,
                    std::to_string(job_->snoozes) + " times; use retry, or longer delays"});
     }
     ++update_.snoozes;
-    wait(bounded(delay), {});
+    wait(bounded(delay), why);
   }
 
   void wait(milliseconds delay, const Failure& failure) {
@@ -159,6 +159,14 @@ JobUpdate judge_job(const Job& job, const DispatchId& dispatch, const AttemptEnd
   Judgement judgement(job, dispatch);
   std::visit([&](const auto& given) { judgement.judge(given); }, end);
   return std::move(judgement).take();
+}
+
+JobUpdate cancelled_instead(JobUpdate update) {
+  update.status = DeliveryStatus::cancelled;
+  update.available_in = milliseconds::zero();
+  update.failure_code = job_code::cancelled;
+  update.failure_detail.clear();
+  return update;
 }
 
 }  // namespace postrider::core

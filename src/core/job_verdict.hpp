@@ -19,4 +19,7 @@ namespace postrider::core {
 [[nodiscard]] JobUpdate judge_job(const Job& job, const DispatchId& dispatch,
                                   const AttemptEnd& end);
 
+/// The same end of a job that a person wants cancelled, which the judge could not know.
+[[nodiscard]] JobUpdate cancelled_instead(JobUpdate update);
+
 }  // namespace postrider::core

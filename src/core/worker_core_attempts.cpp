@@ -185,6 +185,12 @@ void WorkerCore::take_answer(const End& end, RecordAnswer answer) {
       notice.detail = "this dispatch has another result already, which stays";
       return notify(std::move(notice));
     }
+    case RecordAnswer::cancel_requested: {
+      auto cancelled = end;
+      cancelled.update = cancelled_instead(std::move(cancelled.update));
+      ends_.push_front(std::move(cancelled));
+      return;
+    }
     case RecordAnswer::stale:
       break;
   }

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Drives the keeper of jobs: a coordinator of its own beside the relay's, so that neither waits for
-/// the other's database calls or destinations.
+/// Drives the keeper of jobs: a coordinator of its own beside the relay's, so that neither waits
+/// for the other's database calls or destinations.
 
 #include <atomic>
 #include <cstddef>

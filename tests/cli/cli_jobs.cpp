@@ -327,11 +327,10 @@ TEST_P(CliJobs, a_handler_in_any_language_reports_by_the_command_line) {
 
 TEST_P(CliJobs, JT_18_a_handler_that_asks_learns_of_a_cancel_and_the_job_ends_as_cancelled) {
   prepare();
-  // It may ask before its worker was told, and would end as any other retry then: so it waits.
   const auto id = enqueue();
   auto worker = start_worker("trap '' TERM\nwhile '" POSTRIDER_TEST_BIN_DIR
                              "/postrider' attempt current; do sleep 0.05; done\n"
-                             "sleep 1; exit 75\n");
+                             "exit 75\n");
   EXPECT_EQ(will_be(id, "dispatched"), "dispatched");
   const auto asked = shop_.run({"job", "cancel", id});
   EXPECT_THAT(asked.out, HasSubstr("is asked to stop it"));

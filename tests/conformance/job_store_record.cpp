@@ -67,7 +67,6 @@ TEST_P(JobStoreConformance, A_cancelled_job_is_final) {
 TEST_P(JobStoreConformance, Pending_again_a_job_forgets_its_dispatch_and_keeps_what_it_did) {
   const auto id = plant(serial("customer-1"));
   const auto task = take_one();
-  harness_->cancel_job(id, now());
   auto progress = attempt_of(task);
   progress.checkpoint = "page 7";
   touch(progress);
@@ -91,7 +90,6 @@ TEST_P(JobStoreConformance, Pending_again_a_job_forgets_its_dispatch_and_keeps_w
   EXPECT_EQ(stored.worker, std::nullopt);
   EXPECT_EQ(stored.serial_slot, std::nullopt);
   EXPECT_EQ(stored.finished_at, std::nullopt);
-  EXPECT_FALSE(stored.cancel_requested);
   EXPECT_EQ(stored.checkpoint, "page 7");
   EXPECT_EQ(stored.failure_code, "card_server_down");
   EXPECT_EQ(stored.dispatch_id, task.dispatch_id) << "to tell a repetition from a late result";
@@ -179,6 +177,19 @@ TEST_P(JobStoreConformance, F136_a_result_after_a_cancelled_retry_is_told) {
   harness_->cancel_job(id, now());
 
   EXPECT_EQ(record(completed(task)), conflict);
+  EXPECT_EQ(row(id).status, DeliveryStatus::cancelled);
+}
+
+TEST_P(JobStoreConformance, F136_a_job_that_is_to_be_cancelled_does_not_wait_again) {
+  const auto id = plant();
+  const auto task = take_one();
+  harness_->cancel_job(id, now());
+
+  EXPECT_EQ(record(retried(task, seconds(5))), RecordAnswer::cancel_requested);
+  EXPECT_EQ(row(id).status, DeliveryStatus::dispatched);
+  EXPECT_TRUE(row(id).cancel_requested);
+
+  EXPECT_EQ(record(cancelled(task)), recorded);
   EXPECT_EQ(row(id).status, DeliveryStatus::cancelled);
 }
 

@@ -163,6 +163,18 @@ TEST(JobKeeper, JT_25_who_comes_second_says_nothing) {
   }
 }
 
+TEST(JobKeeper, F136_an_overdue_job_that_a_person_wants_cancelled_is_cancelled) {
+  Keeping keeping;
+  keeping.begin();
+  keeping.give(keeper_input::Found{lost(false)});
+  (void)keeping.only_update();
+  keeping.give(keeper_input::Recorded{{RecordAnswer::cancel_requested}});
+  EXPECT_EQ(keeping.only_update().status, DeliveryStatus::cancelled);
+  keeping.give(keeper_input::Recorded{{RecordAnswer::recorded}});
+  ASSERT_EQ(keeping.notices_.size(), 1U);
+  EXPECT_EQ(keeping.notices_[0].kind, NoticeKind::job_cancelled);
+}
+
 TEST(JobKeeper, it_looks_again_at_once_while_there_is_more_and_else_after_its_period) {
   Keeping keeping;
   keeping.begin();

@@ -412,6 +412,18 @@ TEST(WorkerCore, R_188_a_stale_result_is_one_warning_with_both_ids) {
   EXPECT_EQ(script.stop_and_report().stale, 1U);
 }
 
+TEST(WorkerCore, F136_a_job_that_may_not_wait_again_is_recorded_as_cancelled) {
+  WorkerScript script;
+  script.run({1});
+  script.end(1, JobOutcome::retry("smtp_busy"));
+  EXPECT_EQ(script.record(RecordAnswer::cancel_requested)[0].status, DeliveryStatus::pending);
+  const auto update = script.record()[0];
+  EXPECT_EQ(update.dispatch_id, dispatch_numbered(1));
+  EXPECT_EQ(update.status, DeliveryStatus::cancelled);
+  EXPECT_EQ(script.told(NoticeKind::job_cancelled).size(), 1U);
+  EXPECT_EQ(script.stop_and_report().cancelled, 1U);
+}
+
 TEST(WorkerCore, F132_two_different_results_of_one_dispatch_are_an_error) {
   WorkerScript script;
   script.run({1});

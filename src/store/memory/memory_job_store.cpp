@@ -255,6 +255,9 @@ RecordAnswer record_end(Tables& tables, const JobUpdate& update, Timestamp now) 
     return *job->result == update.result ? RecordAnswer::repeated : RecordAnswer::conflict;
   }
   if (update.unless_started && current->job->worker) return RecordAnswer::stale;
+  if (update.status == DeliveryStatus::pending && current->job->cancel_requested_at) {
+    return RecordAnswer::cancel_requested;
+  }
   Delivery delivery = *current->delivery;
   JobColumns job = *current->job;
   delivery.status = update.status;
@@ -271,7 +274,6 @@ RecordAnswer record_end(Tables& tables, const JobUpdate& update, Timestamp now) 
     delivery.available_at = now + update.available_in;
     delivery.dispatched_at.reset();
     job.worker.reset();
-    job.cancel_requested_at.reset();
   } else {
     delivery.finished_at = now;
   }

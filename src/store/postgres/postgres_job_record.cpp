@@ -101,8 +101,12 @@ class Recording {
     if (!results) return results.error();
     const auto& rows = results->at(0);
     for (int row = 0; row < rows.size(); ++row) {
-      if (rows.is_null(row, 2) || rows.is_null(row, 5)) continue;
-      results_.emplace(DispatchId(rows.uuid(row, 2)), std::string(rows.text(row, 5)));
+      if (rows.is_null(row, 2)) continue;
+      if (rows.text(row, 1) == "dispatched") {
+        if (rows.boolean(row, 6)) wanted_cancelled_.insert(DispatchId(rows.uuid(row, 2)));
+      } else if (!rows.is_null(row, 5)) {
+        results_.emplace(DispatchId(rows.uuid(row, 2)), std::string(rows.text(row, 5)));
+      }
     }
     return {};
   }
@@ -119,6 +123,10 @@ class Recording {
   }
 
   [[nodiscard]] RecordAnswer compare(const JobUpdate& update) const {
+    const bool pending = update.status == DeliveryStatus::pending;
+    if (pending && wanted_cancelled_.contains(update.dispatch_id)) {
+      return RecordAnswer::cancel_requested;
+    }
     const auto stored = results_.find(update.dispatch_id);
     if (stored == results_.end()) return RecordAnswer::stale;
     const bool same = stored->second == storable_text(update.result);
@@ -129,6 +137,7 @@ class Recording {
   const RecordRequest& request_;
   std::vector<const JobUpdate*> first_;
   std::unordered_set<DispatchId> applied_;
+  std::unordered_set<DispatchId> wanted_cancelled_;      // and still running
   std::unordered_map<DispatchId, std::string> results_;  // of dispatches that have ended
 };
 

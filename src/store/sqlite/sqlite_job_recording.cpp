@@ -33,7 +33,11 @@ Result<RecordAnswer> answer_late(SqliteConnection& connection, const JobUpdate& 
     return RecordAnswer::stale;
   }
   const bool same_dispatch = row.text(0) == id_text(update.dispatch_id.value());
-  if (!same_dispatch || row.is_null(1)) return RecordAnswer::stale;
+  if (!same_dispatch) return RecordAnswer::stale;
+  const bool running = row.integer(2) != 0;
+  const bool waits = update.status == DeliveryStatus::pending;
+  if (running && waits && row.integer(3) != 0) return RecordAnswer::cancel_requested;
+  if (running || row.is_null(1)) return RecordAnswer::stale;
   return row.text(1) == update.result ? RecordAnswer::repeated : RecordAnswer::conflict;
 }
 

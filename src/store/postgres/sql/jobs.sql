@@ -467,14 +467,15 @@ FROM started AS t
 -- name: jobs_get
 -- What became of these deliveries: who has what. Primary key.
 -- Only here: works on sets; SQLite goes row by row.
-SELECT d.id, d.status, d.dispatch_id, d.job, d.worker, d.result
+SELECT d.id, d.status, d.dispatch_id, d.job, d.worker, d.result,
+  d.cancel_requested_at IS NOT NULL AS cancel_requested
 FROM {schema}{prefix}outbox_deliveries AS d
 WHERE d.id = ANY ($1::uuid[]);
 
 -- name: jobs_record
 -- Ends the dispatches that are still running, and no others (compare-and-set): returns those.
--- Pending again, a row keeps its dispatch and its result, so that the same end told
--- twice is known. Primary key.
+-- Pending again, a row keeps its dispatch and its result, so that the same end told twice is known;
+-- one that a person wants cancelled does not become pending. Primary key.
 -- Only here: works on sets; SQLite goes row by row.
 UPDATE {schema}{prefix}outbox_deliveries AS d
 SET status = n.status,
@@ -491,7 +492,6 @@ SET status = n.status,
   finished_at = CASE WHEN n.status <> 'pending' THEN c.now END,
   worker = CASE WHEN n.status <> 'pending' THEN d.worker END,
   serial_slot = NULL,
-  cancel_requested_at = CASE WHEN n.status <> 'pending' THEN d.cancel_requested_at END,
   failure_code = n.failure_code,
   failure_detail = n.failure_detail,
   result = n.result
@@ -507,6 +507,7 @@ WHERE d.id = n.id
   AND d.status = c.status
   AND d.dispatch_id = n.dispatch_id
   AND (d.worker IS NULL OR NOT n.unless_started)
+  AND (d.cancel_requested_at IS NULL OR n.status <> 'pending')
 RETURNING d.dispatch_id;
 
 -- name: jobs_touch

@@ -145,18 +145,19 @@ SET status = :status,
   failure_detail = :failure_detail,
   worker = CASE WHEN :status = 'pending' THEN NULL ELSE worker END,
   serial_slot = NULL,
-  cancel_requested_at = CASE WHEN :status = 'pending' THEN NULL ELSE cancel_requested_at END,
   result = :result
 WHERE id = :id
   AND status = 'dispatched'
   AND dispatch_id = :dispatch_id
   AND kind = 'job'
-  AND (worker IS NULL OR NOT :unless_started);
+  AND (worker IS NULL OR NOT :unless_started)
+  AND (cancel_requested_at IS NULL OR :status <> 'pending');
 
 -- name: jobs_recorded
 -- The last dispatch of a job and what was recorded of it. Primary key.
 -- Only here: row by row; PostgreSQL works on sets.
-SELECT d.dispatch_id, d.result
+SELECT d.dispatch_id, d.result, d.status = 'dispatched' AS running,
+  d.cancel_requested_at IS NOT NULL AS cancel_requested
 FROM {prefix}outbox_deliveries AS d
 WHERE d.id = :id
   AND d.kind = 'job';
