@@ -1,6 +1,5 @@
 // A database whose disk is full or whose clock jumps.
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -8,6 +7,7 @@
 
 #include "process/patience.hpp"
 #include "process/relay_line.hpp"
+#include "servers/moved_clock.hpp"
 #include "servers/small_disk.hpp"
 
 namespace postrider::testing {
@@ -101,39 +101,8 @@ TEST(DatabaseTrouble, F34_a_relay_that_finds_no_room_for_results_sends_little_ag
   expect_sound(run, line.arrived());
 }
 
-std::string faketime_library() {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib", ignored)) {
-    const auto library = entry.path() / "faketime" / "libfaketime.so.1";
-    if (std::filesystem::exists(library)) return library.string();
-  }
-  return {};
-}
-
-/// A server whose clock the test moves; intervals run on as they do.
-class MovedClock {
- public:
-  MovedClock() {
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
-    move("+0");
-  }
-  [[nodiscard]] Environment environment() const {
-    return {{"LD_PRELOAD", faketime_library()},
-            {"FAKETIME_TIMESTAMP_FILE", folder_.file("offset")},
-            {"FAKETIME_NO_CACHE", "1"},
-            {"FAKETIME_DONT_FAKE_MONOTONIC", "1"}};
-  }
-  /// Such as "+1h"; written at once, as it is read at any time.
-  void move(const std::string& offset) const {
-    std::filesystem::rename(folder_.write("new", offset + "\n"), folder_.file("offset"));
-  }
-
- private:
-  TemporaryFolder folder_{"clock"};
-};
-
 bool lacks_faketime() {
-  return lacks(faketime_library().empty() ? "libfaketime is not installed" : "");
+  return lacks(why_no_moved_clock());
 }
 
 /// A line on a server whose clock is moved.
