@@ -159,6 +159,27 @@ TEST_P(JobsDeath, JT_01_F129_jobs_that_may_be_retried_run_again_at_another_worke
   stop_cleanly(*relay);
 }
 
+TEST_P(JobsDeath, JT_25_two_relays_end_the_jobs_of_a_dead_worker_once) {
+  prepare(quick_heartbeats,
+          route("print", "on_worker_death = \"retry\"\nretry_delays = [\"1h\"]\n"));
+  const auto one = start_relay();
+  const auto two = start_relay();
+  const auto worker = start_worker("exec sleep 600\n", {"--concurrency", "10"});
+  write_events(0, 10);
+  ASSERT_EQ(runs_come_to(10).size(), 10U) << worker->err();
+
+  kill_9(*worker);
+  EXPECT_TRUE(come_to(10, "status = 'pending' AND deaths = 1 AND attempts = 1"));
+  const auto tell_of_ten = [&] {
+    return told(*one, "worker_died") + told(*two, "worker_died") == 10;
+  };
+  EXPECT_TRUE(comes_true(tell_of_ten)) << one->err() << two->err();
+  stop_cleanly(*one);
+  stop_cleanly(*two);
+  EXPECT_TRUE(tell_of_ten()) << one->err() << two->err();
+  EXPECT_EQ(jobs("deaths = 1 AND attempts = 1"), 10);
+}
+
 TEST_P(JobsDeath, JT_12_F130_a_restart_on_the_same_host_recovers_the_jobs_of_the_killed_one) {
   prepare("dead_after = \"30m\"\n", route("print",
                                           "on_worker_death = \"retry\"\n"
