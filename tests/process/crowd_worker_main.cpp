@@ -1,10 +1,11 @@
-// One of several workers that tests kill at random: it appends "delivery dispatch" to a file for
+// One of several workers that tests kill or freeze at random: it appends "delivery dispatch" to a file for
 // each job that it runs, and ends in order at SIGTERM.
 //
-//     crowd-worker STORE-URL FILE
+//     crowd-worker STORE-URL FILE DEAD-AFTER-MS
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -39,6 +40,7 @@ Handlers make_handlers(int file) {
   Handlers handlers;
   for (const char* job : {"once", "again"}) {
     handlers.bind(job, [file](DeliveryId delivery, DispatchId dispatch) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // There is always one amid it.
       return append_line(file,
                          delivery.value().to_string() + " " + dispatch.value().to_string() + "\n");
     });
@@ -46,19 +48,21 @@ Handlers make_handlers(int file) {
   return handlers;
 }
 
-WorkerOptions make_options() {
+WorkerOptions make_options(std::chrono::milliseconds dead_after) {
   WorkerOptions options;
   options.name = "crowd";
   options.queues = {{"work", 1}};
   options.concurrency = 8;
   options.poll = std::chrono::milliseconds(100);
+  options.dead_after = dead_after;
+  options.heartbeat = dead_after / 10;
   return options;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) return 64;
+  if (count != 4) return 64;
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTERM);
@@ -73,7 +77,8 @@ int main(int count, char** arguments) {
       [&](postrider::AttemptDesk& desk) {
         return postrider::make_thread_runner(make_handlers(file), 8, desk);
       },
-      make_options(), postrider::system_clock(), *random, observer);
+      make_options(std::chrono::milliseconds(std::stoi(arguments[3]))), postrider::system_clock(),
+      *random, observer);
   std::thread([&] {
     int signal = 0;
     sigwait(&stop, &signal);
