@@ -2,8 +2,8 @@
 --
 -- Locks: outbox_deliveries exclusively, while its rows are checked once and two indexes are built
 -- anew: about a second per million rows. Writers of events do not wait, relays do.
--- Workers need SELECT on outbox_events, and SELECT, UPDATE on outbox_deliveries, SELECT on
--- outbox_queues, and SELECT, INSERT, UPDATE on outbox_workers.
+-- Workers need SELECT on outbox_events, SELECT and UPDATE on outbox_deliveries and outbox_queues, and
+-- SELECT, INSERT and UPDATE on outbox_workers.
 ALTER TABLE {schema}{prefix}outbox_deliveries
   ADD COLUMN kind text NOT NULL DEFAULT 'publish',
   ADD COLUMN job text,
