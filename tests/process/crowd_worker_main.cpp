@@ -1,5 +1,5 @@
-// One of several workers that tests kill or freeze at random: it appends "delivery dispatch" to a file for
-// each job that it runs, and ends in order at SIGTERM.
+// One of several workers that tests kill or freeze at random: it appends "delivery dispatch" to a
+// file for each job that it runs, and ends in order at SIGTERM.
 //
 //     crowd-worker STORE-URL FILE DEAD-AFTER-MS
 #include <fcntl.h>

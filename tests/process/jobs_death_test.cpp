@@ -73,11 +73,11 @@ TEST_P(JobsDeath, F123_R_209_of_three_jobs_of_one_event_the_killed_one_fails_at_
 
   EXPECT_TRUE(come_to(2, "status = 'completed'"));
   EXPECT_EQ(runs().size(), 3U) << "each has run once";
+  stop_cleanly(*worker);
   EXPECT_EQ(told(*worker, "worker_died"), 1);
   EXPECT_THAT(line_about(*worker, "worker_died"),
               AllOf(HasSubstr("\"error\""), HasSubstr(mail->delivery), HasSubstr(mail->dispatch)));
   EXPECT_THAT(worker->err(), Not(HasSubstr("c4n4ry")));
-  stop_cleanly(*worker);
   stop_cleanly(*relay);
 }
 
@@ -95,8 +95,8 @@ TEST_P(JobsDeath, JT_05_a_killed_job_runs_again_by_its_policy_until_the_cap_of_d
   }
   EXPECT_TRUE(come_to(1, "status = 'failed'"));
   EXPECT_EQ(job("mail", "failure_code, deaths"), "worker_died|3");
-  EXPECT_EQ(told(*worker, "worker_died"), 3);
   stop_cleanly(*worker);
+  EXPECT_EQ(told(*worker, "worker_died"), 3);
   EXPECT_EQ(runs().size(), 3U);
   stop_cleanly(*relay);
 }
