@@ -28,7 +28,7 @@ test: ## Install what is needed, build, and run the tests; T=unit,cli for some l
 	$(MAKE) build
 	scripts/run-tests --build-dir build/$(PRESET) $(T)
 
-bench: ## Measure against baselines on servers of its own; about 12 minutes, B="--pairs 3" for less
+bench: ## Measure against baselines on servers of its own; about 14 minutes, B="--pairs 3" for less
 	scripts/install-deps run build test bench
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --target bench

@@ -29,6 +29,7 @@ struct Wishes {
 // What has a default here is bounded so that a slip of a finger does not fill the disk.
 void read_words(CLI::App& app, Wishes& wishes, int count, char** words) {
   constexpr std::int64_t most_events = 100'000'000;
+  constexpr std::int64_t most_jobs = 1'000'000;
   auto& sizes = wishes.sizes;
   app.add_option("--out", wishes.out, "Write the results here, as JSON")->type_name("FILE");
   app.add_option("--check", wishes.check, "Measure nothing; tell which goals FILE misses")
@@ -47,9 +48,12 @@ void read_words(CLI::App& app, Wishes& wishes, int count, char** words) {
   app.add_option("--large", sizes.large, "Events of the large drains")
       ->check(CLI::Range(std::int64_t{1}, most_events))
       ->capture_default_str();
+  app.add_option("--jobs", sizes.jobs, "Jobs that workers complete")
+      ->check(CLI::Range(std::int64_t{1}, most_jobs))
+      ->capture_default_str();
   app.add_flag_callback(
-      "--smoke", [&sizes] { sizes = {300, 600, 1, 1, 100, {}}; },
-      "A few hundred events through every program");
+      "--smoke", [&sizes] { sizes = {300, 600, 1, 1, 100, 300, 10, {}}; },
+      "A few hundred events and jobs through every program");
   app.footer(
       "Examples:\n  bench --out results.json\n  bench --only writer --pairs 3\n"
       "  bench --check results.json");

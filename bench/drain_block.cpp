@@ -20,12 +20,16 @@ double rate(double events, double seconds) {
 
 }  // namespace
 
-/// 300-byte payloads of 50,000 aggregates, in transactions of many, and vacuumed.
-void Run::fill(const std::string& database, std::int64_t events) {
-  constexpr std::int64_t chunk = 50'000;
+void Run::migrate(const std::string& database) {
   const auto migrated = make_postgres_migrator({postgres_.conninfo(database), {}, 64})
                             ->up(std::nullopt, Deadline::after(std::chrono::seconds(60)));
   if (!migrated) throw std::runtime_error(describe(migrated.error()));
+}
+
+/// 300-byte payloads of 50,000 aggregates, in transactions of many, and vacuumed.
+void Run::fill(const std::string& database, std::int64_t events) {
+  constexpr std::int64_t chunk = 50'000;
+  migrate(database);
   testing::PostgresSession session(postgres_.conninfo(database));
   session.run("SET postrider.ordering = off");
   for (std::int64_t done = 0; done < events; done += chunk) {

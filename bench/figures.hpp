@@ -18,7 +18,7 @@ struct Pair {
 /// What was measured for one goal. Without a limit (`unit` of an absolute value, such as memory)
 /// only `product` of each pair counts.
 struct Figure {
-  std::string name;  ///< that of its goal
+  std::string name;  ///< that of its goal, if it has one
   std::string unit;
   std::vector<Pair> pairs;
 };

@@ -64,6 +64,10 @@ const std::vector<Goal>& goals() {
       {"resident_mib", Kind::value_below, 24, "the most memory of any relay of this run, in MiB"},
       {"writer", Kind::ratio_at_least, 0.90,
        "business transactions with an event at 8 connections, against a bare insert"},
+      {"jobs_1", Kind::ratio_at_least, 0.70,
+       "20,000 jobs with an empty handler, one worker, against the same row changes"},
+      {"jobs_4", Kind::ratio_at_least, 0.70,
+       "20,000 jobs with an empty handler, four workers, against the same row changes"},
   };
   return all;
 }

@@ -97,10 +97,12 @@ nlohmann::ordered_json Run::measure(const Keep& keep) {
   results_ = {{"cores", sysconf(_SC_NPROCESSORS_ONLN)},
               {"events_small", sizes_.small},
               {"events_large", sizes_.large},
+              {"jobs", sizes_.jobs},
               {"pairs", sizes_.pairs},
               {"blocks", nlohmann::ordered_json::array()},
               {"figures", nlohmann::ordered_json::array()}};
   block("writer", [this] { measure_writer(); });
+  block("jobs", [this] { measure_jobs(); });
   say("filling");
   small_ = postgres_.create_database();
   fill(small_, sizes_.small);

@@ -23,12 +23,14 @@ struct Sizes {
   int pairs = 5;
   int large_broker_pairs = 5;  ///< they take longest
   int writer_ms = 3000;
-  std::vector<std::string> only;  ///< blocks; empty: all
+  std::int64_t jobs = 20'000;
+  std::int64_t latency_jobs = 250;  ///< at 50 a second
+  std::vector<std::string> only;    ///< blocks; empty: all
 };
 
 /// What `Sizes::only` may name, in the order in which they run.
 [[nodiscard]] inline std::vector<std::string> block_names() {
-  return {"writer", "held_writer", "rabbitmq_small", "memory", "rabbitmq_large"};
+  return {"writer", "jobs", "held_writer", "rabbitmq_small", "memory", "rabbitmq_large"};
 }
 
 class Run {
@@ -58,6 +60,7 @@ class Run {
   void say(const std::string& line) const;
 
   // drain_block.cpp
+  void migrate(const std::string& database);
   void fill(const std::string& database, std::int64_t events);
   [[nodiscard]] std::string copy_of(const std::string& database);
   void drop(const std::string& database);
@@ -72,6 +75,12 @@ class Run {
                         int pairs);
   // writer_block.cpp
   void measure_writer();
+  // jobs_block.cpp
+  void plant_jobs(const std::string& database, std::int64_t jobs);
+  double complete_jobs(const std::string& source, std::vector<std::string> program);
+  void measure_job_rate(const std::string& source, const std::string& workers);
+  void measure_job_latency();
+  void measure_jobs();
 
   const Sizes sizes_;
   const std::string programs_;

@@ -1,9 +1,5 @@
 // What an event costs its writer: the same business transaction with an event in our table, and in
 // one that somebody would write by hand.
-#include <stdexcept>
-
-#include <postrider/store/postgres.hpp>
-
 #include "bench/rounds.hpp"
 
 namespace postrider::bench {
@@ -23,9 +19,7 @@ constexpr const char* bare_table =
 void Run::measure_writer() {
   const auto database = postgres_.create_database();
   const auto conninfo = postgres_.conninfo(database);
-  const auto migrated = make_postgres_migrator({conninfo, {}, 64})
-                            ->up(std::nullopt, Deadline::after(std::chrono::seconds(60)));
-  if (!migrated) throw std::runtime_error(describe(migrated.error()));
+  migrate(database);
   testing::PostgresSession session(conninfo);
   session.run(bare_table);
   session.run("CREATE TABLE bench_accounts (id bigint PRIMARY KEY, balance bigint NOT NULL)");
