@@ -5,13 +5,12 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/patience.hpp"
+
 namespace postrider::engine {
 namespace {
 
-// Nothing has to happen before this; it bounds a wait that a fake clock would make endless.
-constexpr milliseconds longest_patience{1000};
-
-std::vector<Route> routes_of(const std::vector<RouteBinding>& brokers) {
+std::vector<Route> broker_routes(const std::vector<RouteBinding>& brokers) {
   std::vector<Route> routes;
   routes.reserve(brokers.size());
   for (const auto& [route, publisher] : brokers) {
@@ -22,7 +21,7 @@ std::vector<Route> routes_of(const std::vector<RouteBinding>& brokers) {
 }
 
 // Every task in flight has one outcome, and a report holds at least one; a lane may add its end.
-std::size_t most_reports(const std::vector<RouteBinding>& brokers) {
+std::size_t most_broker_reports(const std::vector<RouteBinding>& brokers) {
   std::size_t most = 1;
   for (const auto& broker : brokers)
     most += broker.route.window + 1;
@@ -38,8 +37,8 @@ KeeperEngine::KeeperEngine(std::unique_ptr<JobStore> store, std::vector<RouteBin
       store_timeout_(store_timeout),
       clock_(clock),
       observer_(observer),
-      core_(options, routes_of(brokers), random),
-      reports_(most_reports(brokers)),
+      core_(options, broker_routes(brokers), random),
+      reports_(most_broker_reports(brokers)),
       store_lane_([this] { reports_.interrupt(); }) {
   for (auto& broker : brokers) {
     lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(broker.publisher),
@@ -118,10 +117,7 @@ void KeeperEngine::await_reports() {
 }
 
 milliseconds KeeperEngine::patience() const {
-  const auto wake = core_.wake_at();
-  if (!wake) return longest_patience;
-  const auto wait = std::chrono::ceil<milliseconds>(*wake - clock_.steady());
-  return std::clamp(wait, milliseconds(0), longest_patience);
+  return patience_until(core_.wake_at(), clock_.steady());
 }
 
 // `call` makes an `Answer` of the store's result; a failure is the same for all.

@@ -12,20 +12,6 @@
 namespace postrider {
 namespace {
 
-/// Relay and keeper tell what happens from threads of their own; an observer hears one at a time.
-class SerialObserver final : public Observer {
- public:
-  explicit SerialObserver(Observer& inner) : inner_(inner) {}
-  void notice(const Notice& notice) override {
-    const MutexLock lock(mutex_);
-    inner_.notice(notice);
-  }
-
- private:
-  Mutex mutex_;
-  Observer& inner_;
-};
-
 // Takes the publishers of job routes: the relay itself sends nothing on these.
 std::vector<RouteBinding> take_brokers(std::vector<RouteBinding>& bindings) {
   std::vector<RouteBinding> brokers;
@@ -94,6 +80,20 @@ class Relay::Impl {
   Result<void> close() { return engine_->close(); }
 
  private:
+  /// Relay and keeper tell what happens from threads of their own; an observer hears one at a time.
+  class SerialObserver final : public Observer {
+   public:
+    explicit SerialObserver(Observer& inner) : inner_(inner) {}
+    void notice(const Notice& notice) override {
+      const MutexLock lock(mutex_);
+      inner_.notice(notice);
+    }
+
+   private:
+    Mutex mutex_;
+    Observer& inner_;
+  };
+
   Result<void> keep_once(bool relay_is_well) {
     if (!keeper_ || !relay_is_well) return {};
     return keeper_->run_once();

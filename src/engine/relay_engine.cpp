@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "engine/patience.hpp"
 
 namespace postrider::engine {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr milliseconds release_patience{1000};
 constexpr milliseconds least_backoff{100};
 constexpr milliseconds most_backoff{5000};
-// Nothing has to happen before this; it bounds a wait that a fake clock would make endless.
-constexpr milliseconds longest_patience{1000};
 
 std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
   std::vector<Route> routes;
@@ -198,10 +197,7 @@ void RelayEngine::take_purge_answer() {
 }
 
 milliseconds RelayEngine::patience() const {
-  const auto wake = core_.wake_at();
-  if (!wake) return longest_patience;
-  const auto wait = std::chrono::ceil<milliseconds>(*wake - clock_.steady());
-  return std::clamp(wait, milliseconds(0), longest_patience);
+  return patience_until(core_.wake_at(), clock_.steady());
 }
 
 Deadline RelayEngine::store_deadline() const {
