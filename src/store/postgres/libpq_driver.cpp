@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "store/postgres/postgres_error_field.hpp"
 #include "store/postgres/postgres_errors.hpp"
 
 namespace postrider {
@@ -14,11 +15,6 @@ namespace {
 
 Error refused(ErrorCode code, std::string_view message) {
   return {code, Disposition::reject, std::string(message), "postgres", ""};
-}
-
-std::string_view field(const pg_result* result, int code) {
-  const char* const text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
 std::int64_t affected_rows(pg_result* result) {
@@ -49,12 +45,12 @@ void ClearResult::operator()(pg_result* result) const noexcept {
 }
 
 Error error_of(pg_conn* connection, const pg_result* result, std::string_view doing) {
-  const auto state = field(result, PG_DIAG_SQLSTATE);
+  const auto state = error_field(result, PG_DIAG_SQLSTATE);
   if (state.empty()) {
     return connection_lost(PQerrorMessage(connection), doing, Stage::before_commit);
   }
-  return postgres_error(state, field(result, PG_DIAG_MESSAGE_PRIMARY),
-                        field(result, PG_DIAG_CONSTRAINT_NAME), doing);
+  return postgres_error(state, error_field(result, PG_DIAG_MESSAGE_PRIMARY),
+                        error_field(result, PG_DIAG_CONSTRAINT_NAME), doing);
 }
 
 Result<void> check_idle_handle(pg_conn* connection) {

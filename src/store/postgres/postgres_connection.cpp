@@ -12,6 +12,7 @@
 
 #include "base/assert.hpp"
 #include "store/common/sql_names.hpp"
+#include "store/postgres/postgres_error_field.hpp"
 #include "store_postgres_sql.hpp"
 
 namespace postrider::store::postgres {
@@ -69,11 +70,6 @@ bool wait_for_socket(pg_conn* connection, short events, Deadline deadline) {
     if (ready > 0) return true;
     if (deadline.passed()) return false;
   }
-}
-
-std::string_view field(const pg_result* result, int code) {
-  const char* const text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
 Parameters limits(Deadline deadline) {
@@ -455,11 +451,11 @@ Result<void> PostgresConnection::await_result(std::string_view doing, Stage when
 /// closes has a state; an end without a word has none, and then nobody knows how far it came.
 Error PostgresConnection::take_error(pg_result* result, std::string_view doing, Stage stage,
                                      Stage when_lost) {
-  const std::string state(field(result, PG_DIAG_SQLSTATE));
-  error_detail_ = field(result, PG_DIAG_MESSAGE_DETAIL);
+  const std::string state(error_field(result, PG_DIAG_SQLSTATE));
+  error_detail_ = error_field(result, PG_DIAG_MESSAGE_DETAIL);
   if (state.empty()) return lost(doing, when_lost);
-  auto error = server_error(state, field(result, PG_DIAG_MESSAGE_PRIMARY),
-                            field(result, PG_DIAG_CONSTRAINT_NAME), doing, stage);
+  auto error = server_error(state, error_field(result, PG_DIAG_MESSAGE_PRIMARY),
+                            error_field(result, PG_DIAG_CONSTRAINT_NAME), doing, stage);
   // After these, what was prepared is gone or wrong: a fresh session prepares it again.
   const bool forget = state.starts_with("26") || state == "0A000" || state.starts_with("57P");
   if (forget || PQstatus(connection_.get()) == CONNECTION_BAD) close();

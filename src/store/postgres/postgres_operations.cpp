@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t most_rows = 100'000;
 
 // Columns of deliveries_dead behind those of the delivery.
-constexpr int event_type_column = delivery_columns;
-constexpr int aggregate_type_column = delivery_columns + 1;
-constexpr int aggregate_id_column = delivery_columns + 2;
+constexpr int dead_event_type_column = delivery_columns;
+constexpr int dead_aggregate_type_column = delivery_columns + 1;
+constexpr int dead_aggregate_id_column = delivery_columns + 2;
 
 Result<void> check_limit(std::size_t limit) {
   if (limit >= 1 && limit <= most_rows) return {};
@@ -114,10 +114,10 @@ std::vector<DeadLetter> read_letters(const Rows& rows) {
   for (int row = 0; row < rows.size(); ++row) {
     DeadLetter letter;
     letter.delivery = read_delivery_columns(rows, row).delivery;
-    letter.event_type = rows.text(row, event_type_column);
-    if (!rows.is_null(row, aggregate_type_column)) {
-      letter.aggregate_key = aggregate_key({std::string(rows.text(row, aggregate_type_column)),
-                                            std::string(rows.text(row, aggregate_id_column))});
+    letter.event_type = rows.text(row, dead_event_type_column);
+    if (!rows.is_null(row, dead_aggregate_type_column)) {
+      letter.aggregate_key = aggregate_key({std::string(rows.text(row, dead_aggregate_type_column)),
+                                            std::string(rows.text(row, dead_aggregate_id_column))});
     }
     letters.push_back(std::move(letter));
   }
