@@ -13,22 +13,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// One threshold: what it is about, what was found, what is allowed.
-struct Finding {
+struct Threshold {
   std::string name;
   std::string found;
   std::string allowed;
   bool exceeded = false;
 };
 
-Finding age_finding(std::string name, std::optional<milliseconds> age, milliseconds most) {
+Threshold age_finding(std::string name, std::optional<milliseconds> age, milliseconds most) {
   return {std::move(name), age_text(age), age_text(most), age && *age > most};
 }
 
-Finding count_finding(std::string name, std::int64_t count, std::int64_t most) {
+Threshold count_finding(std::string name, std::int64_t count, std::int64_t most) {
   return {std::move(name), std::to_string(count), std::to_string(most), count > most};
 }
 
-std::string text_of(const std::vector<Finding>& findings, const Console& console) {
+std::string text_of(const std::vector<Threshold>& findings, const Console& console) {
   Table table({{"check"}, {"found", true}, {"allowed", true}, {"result"}});
   for (const auto& finding : findings) {
     table.add(
@@ -40,7 +40,7 @@ std::string text_of(const std::vector<Finding>& findings, const Console& console
   return table.text(console);
 }
 
-std::string json_of(const std::vector<Finding>& findings, bool exceeded) {
+std::string json_of(const std::vector<Threshold>& findings, bool exceeded) {
   Json json;
   json["ok"] = !exceeded;
   json["checks"] = Json::array();
@@ -69,7 +69,7 @@ ExitCode run_check(const Options& options, Console& console) {
   if (!status) return console.fail("check", status.error());
 
   const auto total = total_of(*status);
-  std::vector<Finding> findings{
+  std::vector<Threshold> findings{
       age_finding("unrouted_age", status->events.oldest_unrouted_age, *unrouted_age),
       age_finding("due_age", total.oldest_due_age, *due_age),
       count_finding("failed", total.failed, options.check.max_failed),

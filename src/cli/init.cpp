@@ -13,7 +13,7 @@ namespace postrider::cli {
 namespace {
 
 // Only what a new user may want to change; docs/operate/configuration.md has every key.
-constexpr std::string_view text = R"(# Postrider. Every key: docs/operate/configuration.md
+constexpr std::string_view file_text = R"(# Postrider. Every key: docs/operate/configuration.md
 #
 # Environment variables go before this file: POSTRIDER_STORE, POSTRIDER_RELAY_BATCH, ...
 # Secrets stay outside of it: write ${{NAME}} for an environment variable, or ${{file:PATH}}.
@@ -58,7 +58,7 @@ to = {to}   # file:PATH, stdout:, amqp://user@host/vhost
 )";
 
 // A TOML basic string.
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string quoted = "\"";
   for (const char c : value) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -102,8 +102,8 @@ ExitCode run_init(const Options& options, Console& console) {
     console.complain("init", fault);
     return ExitCode::usage;
   }
-  const auto content =
-      fmt::format(text, fmt::arg("store", quoted(init.store)), fmt::arg("to", quoted(init.to)));
+  const auto content = fmt::format(file_text, fmt::arg("store", in_quotes(init.store)),
+                                   fmt::arg("to", in_quotes(init.to)));
   if (!write_file(path, content, init.force)) {
     if (errno == EEXIST) {
       console.complain("init", path + " is there already. Give --force to replace it.");

@@ -11,7 +11,7 @@
 namespace postrider::testing {
 namespace {
 
-constexpr std::chrono::seconds patience{20};
+constexpr std::chrono::seconds start_patience{20};
 
 /// Debian has it where the PATH of an ordinary user does not lead.
 std::string program() {
@@ -45,7 +45,7 @@ Pgbouncer::Pgbouncer(const Postgres& server, const std::string& mode) {
   std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
   process_.emplace(std::vector<std::string>{program(), settings},
                    Environment{{"PATH", "/usr/bin:/bin"}}, folder_.file("log"));
-  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto until = std::chrono::steady_clock::now() + start_patience;
   while (!listens(port_)) {
     if (std::chrono::steady_clock::now() > until) {
       throw std::runtime_error("pgbouncer does not listen");
