@@ -22,7 +22,7 @@ Uuid uuid(std::uint8_t number) {
   return Uuid(bytes);
 }
 
-Job job_numbered(std::uint8_t number) {
+Job kept_job(std::uint8_t number) {
   Job job;
   job.delivery_id = DeliveryId(uuid(number));
   job.event_id = EventId(uuid(200));
@@ -34,14 +34,14 @@ Job job_numbered(std::uint8_t number) {
   return job;
 }
 
-DispatchId dispatch(std::uint8_t number) {
+DispatchId kept_dispatch(std::uint8_t number) {
   return DispatchId(uuid(static_cast<std::uint8_t>(100 + number)));
 }
 
-Task task_numbered(std::uint8_t number) {
+Task kept_task(std::uint8_t number) {
   Task task;
-  task.job = job_numbered(number);
-  task.dispatch_id = dispatch(number);
+  task.job = kept_job(number);
+  task.dispatch_id = kept_dispatch(number);
   return task;
 }
 
@@ -121,7 +121,7 @@ class Keeping {
 
 LostBatch lost(bool worker_died, bool more = false) {
   LostBatch batch;
-  batch.attempts.push_back({job_numbered(1), dispatch(1), worker_died, std::nullopt});
+  batch.attempts.push_back({kept_job(1), kept_dispatch(1), worker_died, std::nullopt});
   batch.more = more;
   return batch;
 }
@@ -138,7 +138,7 @@ TEST(JobKeeper, R_209_and_210_a_dead_workers_job_fails_and_is_told_as_an_error) 
   ASSERT_EQ(keeping.notices_.size(), 1U);
   EXPECT_EQ(keeping.notices_[0].kind, NoticeKind::worker_died);
   EXPECT_EQ(severity_of(keeping.notices_[0].kind), Severity::error);
-  EXPECT_EQ(keeping.notices_[0].dispatch_id, dispatch(1));
+  EXPECT_EQ(keeping.notices_[0].dispatch_id, kept_dispatch(1));
 }
 
 TEST(JobKeeper, R_200_an_overdue_attempt_goes_by_the_retry_branch) {
@@ -193,7 +193,7 @@ TEST(JobKeeper, it_looks_again_at_once_while_there_is_more_and_else_after_its_pe
 TEST(JobKeeper, a_pass_ends_when_it_has_looked_at_everything_once) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost(false);
-  const auto messages = keeping.hand_out({task_numbered(1)});
+  const auto messages = keeping.hand_out({kept_task(1)});
   EXPECT_TRUE(keeping.is_idle());  // the answer is awaited
   keeping.answer(messages.at(0), Outcome::confirmed());
   EXPECT_FALSE(keeping.take<keeper_action::Done>().error);
@@ -202,10 +202,10 @@ TEST(JobKeeper, a_pass_ends_when_it_has_looked_at_everything_once) {
 TEST(JobKeeper, R_174_a_task_carries_the_four_ids_and_nothing_of_the_event) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost();
-  const auto messages = keeping.hand_out({task_numbered(1)});
+  const auto messages = keeping.hand_out({kept_task(1)});
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages[0].event->type, "ship_order");
-  EXPECT_EQ(messages[0].dispatch_id, dispatch(1));
+  EXPECT_EQ(messages[0].dispatch_id, kept_dispatch(1));
   EXPECT_EQ(messages[0].event->payload,
             R"({"outbox_event_id":"00000000-0000-0000-0000-0000000000c8",)"
             R"("outbox_delivery_id":"00000000-0000-0000-0000-000000000001",)"
@@ -216,7 +216,7 @@ TEST(JobKeeper, R_174_a_task_carries_the_four_ids_and_nothing_of_the_event) {
 TEST(JobKeeper, a_confirmed_task_is_a_workers_turn) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost();
-  keeping.answer(keeping.hand_out({task_numbered(1)}).at(0), Outcome::confirmed());
+  keeping.answer(keeping.hand_out({kept_task(1)}).at(0), Outcome::confirmed());
   EXPECT_TRUE(keeping.is_idle());
   EXPECT_EQ(keeping.keeper_.in_flight(), 0U);
 }
@@ -226,11 +226,11 @@ TEST(JobKeeper, R_203_a_refused_hand_over_is_a_retry_of_that_delivery_alone_and_
        {Outcome::refused("nack", ""), Outcome::rejected("unroutable", ""), Outcome::gone("")}) {
     Keeping keeping({broker_route()});
     keeping.begin_with_nothing_lost();
-    const auto messages = keeping.hand_out({task_numbered(1), task_numbered(2)});
+    const auto messages = keeping.hand_out({kept_task(1), kept_task(2)});
     keeping.answer(messages.at(1), Outcome::confirmed());
     keeping.answer(messages.at(0), outcome);
     const auto update = keeping.only_update();
-    EXPECT_EQ(update.delivery_id, job_numbered(1).delivery_id);
+    EXPECT_EQ(update.delivery_id, kept_job(1).delivery_id);
     EXPECT_EQ(update.status, DeliveryStatus::pending);
     EXPECT_EQ(update.attempts, 1);
     EXPECT_EQ(update.failure_code, job_code::send_refused);
@@ -241,7 +241,7 @@ TEST(JobKeeper, R_203_a_refused_hand_over_is_a_retry_of_that_delivery_alone_and_
 TEST(JobKeeper, an_outage_uses_no_attempt_and_pauses_the_route) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost();
-  const auto messages = keeping.hand_out({task_numbered(1)});
+  const auto messages = keeping.hand_out({kept_task(1)});
   keeping.answer(messages.at(0), Outcome::unavailable("connection_refused", ""));
   const auto update = keeping.only_update();
   EXPECT_EQ(update.status, DeliveryStatus::pending);
@@ -264,7 +264,7 @@ TEST(JobKeeper, a_task_that_perhaps_arrived_is_taken_back_unless_a_worker_has_it
   for (const auto& outcome : {Outcome::unknown("timed_out", ""), Outcome::lost_connection("")}) {
     Keeping keeping({broker_route()});
     keeping.begin_with_nothing_lost();
-    keeping.answer(keeping.hand_out({task_numbered(1)}).at(0), outcome);
+    keeping.answer(keeping.hand_out({kept_task(1)}).at(0), outcome);
     const auto update = keeping.only_update();
     EXPECT_EQ(update.status, DeliveryStatus::pending);
     EXPECT_EQ(update.attempts, 0);
@@ -275,7 +275,7 @@ TEST(JobKeeper, a_task_that_perhaps_arrived_is_taken_back_unless_a_worker_has_it
 TEST(JobKeeper, a_publisher_that_broke_gives_its_tasks_back) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost();
-  (void)keeping.hand_out({task_numbered(1), task_numbered(2)});
+  (void)keeping.hand_out({kept_task(1), kept_task(2)});
   keeping.give(keeper_input::PublisherFailed{0, failure(Disposition::stop)});
   EXPECT_EQ(keeping.take<keeper_action::Record>().request.updates.size(), 2U);
   EXPECT_EQ(keeping.keeper_.in_flight(), 0U);
@@ -287,7 +287,7 @@ TEST(JobKeeper, no_more_is_handed_out_than_the_window_has_room_for) {
   EXPECT_EQ(keeping.take<keeper_action::HandOut>().request.limit, 10U);
   std::vector<Task> tasks;
   for (std::uint8_t i = 1; i <= 8; ++i)
-    tasks.push_back(task_numbered(i));
+    tasks.push_back(kept_task(i));
   keeping.give(keeper_input::HandedOut{{std::move(tasks), true, std::nullopt}});
   EXPECT_EQ(keeping.take<keeper_action::HandOut>().request.limit, 2U);
 }
@@ -308,7 +308,7 @@ TEST(JobKeeper, what_could_not_be_recorded_is_recorded_later) {
   keeping.give(keeper_input::StoreFailed{failure()});
   EXPECT_TRUE(keeping.is_idle());
   keeping.pass(seconds(1));
-  EXPECT_EQ(keeping.only_update().delivery_id, job_numbered(1).delivery_id);
+  EXPECT_EQ(keeping.only_update().delivery_id, kept_job(1).delivery_id);
 }
 
 TEST(JobKeeper, what_a_person_has_to_mend_ends_it) {
@@ -321,7 +321,7 @@ TEST(JobKeeper, what_a_person_has_to_mend_ends_it) {
 TEST(JobKeeper, a_stop_waits_for_what_is_in_flight_and_records_it) {
   Keeping keeping({broker_route()});
   keeping.begin_with_nothing_lost();
-  const auto messages = keeping.hand_out({task_numbered(1)});
+  const auto messages = keeping.hand_out({kept_task(1)});
   keeping.give(keeper_input::Stop{});
   EXPECT_TRUE(keeping.is_idle());
   keeping.answer(messages.at(0), Outcome::refused("nack", ""));

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::seconds;
 using Status = DeliveryStatus;
 
-const DispatchId dispatch(Uuid::parse("01890a5d-ac96-774b-bcce-b302099a8059").value());
+const DispatchId some_dispatch(Uuid::parse("01890a5d-ac96-774b-bcce-b302099a8059").value());
 
 Job job_with_delays(std::vector<milliseconds> delays) {
   Job job;
@@ -53,7 +53,7 @@ const WorkerDeath out_of_memory{9, std::nullopt, true};
 const WorkerDeath clean_exit{0, 0, false};
 const WorkerDeath host_gone{0, std::nullopt, false};
 
-struct Row {
+struct Judged {
   std::string name;
   Job job;
   AttemptEnd end;
@@ -66,11 +66,11 @@ struct Row {
   int interruptions = 0;
 };
 
-void expect(const Row& row) {
+void expect(const Judged& row) {
   SCOPED_TRACE(row.name);
-  const auto update = judge_job(row.job, dispatch, row.end);
+  const auto update = judge_job(row.job, some_dispatch, row.end);
   EXPECT_EQ(update.delivery_id, row.job.delivery_id);
-  EXPECT_EQ(update.dispatch_id, dispatch);
+  EXPECT_EQ(update.dispatch_id, some_dispatch);
   EXPECT_EQ(to_string(update.status), to_string(row.status));
   EXPECT_EQ(update.attempts, row.attempts);
   EXPECT_EQ(update.available_in, row.wait);
@@ -86,7 +86,7 @@ TEST(JobVerdict, What_a_handler_reports_becomes_the_row) {
   const auto own_delay = JobOutcome::retry_in(seconds(7), "shop_closed");
   const auto fail = JobOutcome::fail("no_such_order");
   const auto snooze = JobOutcome::snooze(seconds(30));
-  const std::vector<Row> rows = {
+  const std::vector<Judged> rows = {
       {"done completes", with_two_delays(0), JobOutcome::done(), Status::completed, 0, {}, ""},
       {"done completes after failures",
        with_two_delays(2),
@@ -165,7 +165,7 @@ TEST(JobVerdict, What_nobody_reported_becomes_the_row) {
   const SendRefused refused{"queue_full", "10000 tasks"};
   auto interrupted_before = with_two_delays(1);
   interrupted_before.interruptions = 4;
-  const std::vector<Row> rows = {
+  const std::vector<Judged> rows = {
       {"R_200: a deadline uses an attempt", with_two_delays(0), TimedOut{}, Status::pending, 1,
        seconds(60), "timed_out"},
       {"R_200: the last deadline is final",
@@ -220,7 +220,7 @@ TEST(JobVerdict, What_nobody_reported_becomes_the_row) {
 }
 
 TEST(JobVerdict, A_death_follows_the_policy_of_its_job) {
-  const std::vector<Row> rows = {
+  const std::vector<Judged> rows = {
       {"R_209: death is final by default",
        with_two_delays(0),
        segfault,
@@ -294,7 +294,7 @@ TEST(JobVerdict, A_death_follows_the_policy_of_its_job) {
 
 TEST(JobVerdict, J_11_after_a_cancel_request_everything_but_done_cancels) {
   const auto job = cancelled_by_a_person(with_two_delays(0));
-  const std::vector<Row> rows = {
+  const std::vector<Judged> rows = {
       {"it finished first", job, JobOutcome::done(), Status::completed, 0, {}, ""},
       {"retry", job, JobOutcome::retry("x"), Status::cancelled, 0, {}, "cancelled"},
       {"fail", job, JobOutcome::fail("x"), Status::cancelled, 0, {}, "cancelled"},
@@ -321,7 +321,7 @@ Life live(Job job, const AttemptEnd& end) {
   constexpr std::size_t most_runs = 50;
   while (life.last_attempt_flags.size() < most_runs) {
     life.last_attempt_flags.push_back(job.last_attempt());
-    life.last = judge_job(job, dispatch, end);
+    life.last = judge_job(job, some_dispatch, end);
     if (life.last.status != Status::pending) return life;
     life.waits.push_back(life.last.available_in);
     job.attempts = life.last.attempts;
@@ -356,8 +356,8 @@ TEST(JobVerdict, JT_05_two_deaths_are_forgiven_and_the_third_run_is_the_last) {
 
 TEST(JobVerdict, R_213_a_death_is_told_in_numbers) {
   const auto job = with_two_delays(0);
-  EXPECT_EQ(judge_job(job, dispatch, segfault).failure_detail, "signal 11");
-  EXPECT_EQ(judge_job(job, dispatch, WorkerDeath{0, 3, false}).failure_detail, "exit code 3");
+  EXPECT_EQ(judge_job(job, some_dispatch, segfault).failure_detail, "signal 11");
+  EXPECT_EQ(judge_job(job, some_dispatch, WorkerDeath{0, 3, false}).failure_detail, "exit code 3");
 }
 
 TEST(JobVerdict, F132_equal_results_have_equal_words_and_different_ones_have_not) {
@@ -385,14 +385,14 @@ TEST(JobVerdict, F132_equal_results_have_equal_words_and_different_ones_have_not
   };
   for (std::size_t i = 0; i < ends.size(); ++i) {
     for (std::size_t j = 0; j < ends.size(); ++j) {
-      EXPECT_EQ(
-          judge_job(job, dispatch, ends[i]).result == judge_job(job, dispatch, ends[j]).result,
-          i == j)
-          << judge_job(job, dispatch, ends[i]).result << " " << i << " " << j;
+      EXPECT_EQ(judge_job(job, some_dispatch, ends[i]).result ==
+                    judge_job(job, some_dispatch, ends[j]).result,
+                i == j)
+          << judge_job(job, some_dispatch, ends[i]).result << " " << i << " " << j;
     }
   }
-  EXPECT_EQ(judge_job(job, dispatch, JobOutcome::retry("a", "one")).result,
-            judge_job(job, dispatch, JobOutcome::retry("a", "two")).result)
+  EXPECT_EQ(judge_job(job, some_dispatch, JobOutcome::retry("a", "one")).result,
+            judge_job(job, some_dispatch, JobOutcome::retry("a", "two")).result)
       << "details are for people";
 }
 
@@ -401,12 +401,13 @@ TEST(JobVerdict, Words_that_no_database_takes_are_cleaned_and_cut) {
   outcome.kind = JobOutcome::Kind::fail;
   outcome.code = std::string("no\0code", 7);
   outcome.detail = std::string(1U << 20U, 'x') + "\xC3";
-  const auto update = judge_job(with_two_delays(0), dispatch, outcome);
+  const auto update = judge_job(with_two_delays(0), some_dispatch, outcome);
   EXPECT_EQ(update.failure_code.find('\0'), std::string::npos);
   EXPECT_EQ(update.result.find('\0'), std::string::npos);
   EXPECT_LE(update.failure_detail.size(), JobOutcome::detail_bytes);
   outcome.code.clear();
-  EXPECT_EQ(judge_job(with_two_delays(0), dispatch, outcome).failure_code, job_code::handler_error);
+  EXPECT_EQ(judge_job(with_two_delays(0), some_dispatch, outcome).failure_code,
+            job_code::handler_error);
 }
 
 // Every end with every policy: what must hold whatever they are.
@@ -440,7 +441,7 @@ TEST(JobVerdict, No_combination_breaks_a_limit_or_loses_a_count) {
               job.cancel_requested = cancel;
               job.snoozes = snoozes;
               ++combinations;
-              const auto update = judge_job(job, dispatch, end);
+              const auto update = judge_job(job, some_dispatch, end);
               SCOPED_TRACE(update.result + " attempts " + std::to_string(attempts) + " deaths " +
                            std::to_string(deaths) + (cancel ? " cancel" : ""));
               const bool died = std::holds_alternative<WorkerDeath>(end);
