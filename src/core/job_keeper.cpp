@@ -124,6 +124,16 @@ void JobKeeper::on(keeper_input::PublisherFailed& failed) {
   route.in_flight = 0;
 }
 
+// Perhaps they arrive yet: what a worker has started by then is not taken back.
+void JobKeeper::on(keeper_input::GiveUp&) {
+  POSTRIDER_ASSERT(stopping_);
+  for (const auto& [id, attempt] : attempts_)
+    take_back(attempt, job_code::interrupted);
+  attempts_.clear();
+  for (auto& route : routes_)
+    route.in_flight = 0;
+}
+
 void JobKeeper::send(std::size_t index, std::vector<Task> tasks) {
   if (tasks.empty()) return;
   auto& route = routes_[index];

@@ -91,6 +91,7 @@ class JobKeeper {
   void on(keeper_input::StoreFailed& failed);
   void on(keeper_input::Outcomes& outcomes);
   void on(keeper_input::PublisherFailed& failed);
+  void on(keeper_input::GiveUp&);
 
   void send(std::size_t route, std::vector<Task> tasks);
   void take_outcome(const MessageOutcome& answered);

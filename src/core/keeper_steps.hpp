@@ -52,13 +52,16 @@ struct PublisherFailed {
   std::size_t route = 0;
   Error error;
 };
+/// After `Stop`: the answers are not waited for any longer.
+struct GiveUp {};
 
 }  // namespace keeper_input
 
 using KeeperInput =
     std::variant<keeper_input::Begin, keeper_input::Tick, keeper_input::Woken, keeper_input::Stop,
                  keeper_input::Found, keeper_input::HandedOut, keeper_input::Recorded,
-                 keeper_input::StoreFailed, keeper_input::Outcomes, keeper_input::PublisherFailed>;
+                 keeper_input::StoreFailed, keeper_input::Outcomes, keeper_input::PublisherFailed,
+                 keeper_input::GiveUp>;
 
 namespace keeper_action {
 

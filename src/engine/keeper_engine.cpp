@@ -28,21 +28,26 @@ std::size_t most_broker_reports(const std::vector<RouteBinding>& brokers) {
   return most;
 }
 
+core::KeeperOptions keeper_options(const RelayOptions& options) {
+  return {options.sleep, options.worker_dead_after, options.probe_least, options.probe_most};
+}
+
 }  // namespace
 
 KeeperEngine::KeeperEngine(std::unique_ptr<JobStore> store, std::vector<RouteBinding> brokers,
-                           core::KeeperOptions options, milliseconds store_timeout,
-                           const Clock& clock, Random& random, Observer& observer)
+                           const RelayOptions& options, const Clock& clock, Random& random,
+                           Observer& observer)
     : store_(std::move(store)),
-      store_timeout_(store_timeout),
+      store_timeout_(options.store_timeout),
+      drain_timeout_(options.drain_timeout),
       clock_(clock),
       observer_(observer),
-      core_(options, broker_routes(brokers), random),
+      core_(keeper_options(options), broker_routes(brokers), random),
       reports_(most_broker_reports(brokers)),
       store_lane_([this] { reports_.interrupt(); }) {
   for (auto& broker : brokers) {
-    lanes_.push_back(std::make_unique<PublisherLane>(lanes_.size(), std::move(broker.publisher),
-                                                     broker.route.window, store_timeout, reports_));
+    lanes_.push_back(std::make_unique<PublisherLane>(
+        lanes_.size(), std::move(broker.publisher), broker.route.window, store_timeout_, reports_));
   }
 }
 
@@ -56,8 +61,16 @@ Result<void> KeeperEngine::run_once() {
   return drive(false);
 }
 
-Result<void> KeeperEngine::run() {
-  return drive(true);
+Result<LoopReport> KeeperEngine::run() {
+  given_up_ = 0;
+  while (!stop_requested_) {
+    auto driven = drive(true);
+    if (driven) continue;
+    if (is_fatal(driven.error())) return std::move(driven).error();
+    note_store_failed(driven.error());
+  }
+  const auto left = given_up_ + core_.in_flight();
+  return LoopReport{left == 0, left};
 }
 
 void KeeperEngine::request_stop() noexcept {
@@ -71,14 +84,14 @@ void KeeperEngine::wake() noexcept {
 }
 
 Result<void> KeeperEngine::drive(bool continuous) {
-  if (stop_requested_) return {};
+  continuous_ = continuous;
   done_.reset();
   stop_told_ = false;
   take_step(core::keeper_input::Begin{continuous});
   while (!done_) {
     tell_stop();
     if (auto answer = store_lane_.take_answer()) {
-      take_step(*std::move(answer));
+      take_answer(*std::move(answer));
     } else if (!inputs_.empty()) {
       auto input = std::move(inputs_.front());
       inputs_.pop();
@@ -91,10 +104,49 @@ Result<void> KeeperEngine::drive(bool continuous) {
   return {};
 }
 
-void KeeperEngine::tell_stop() {
-  if (stop_requested_ && !std::exchange(stop_told_, true)) {
-    inputs_.emplace(core::keeper_input::Stop{});
+// As for the relay: what has worked is expected to work again, after a failover or a mended right.
+bool KeeperEngine::is_fatal(const Error& error) const {
+  if (error.disposition != Disposition::stop) return false;
+  return !worked_once_ || error.code == ErrorCode::internal;
+}
+
+// The relay tells of what the whole database cannot do; this may concern the tables of jobs alone.
+void KeeperEngine::note_store_failed(const Error& error) {
+  if (std::exchange(store_failed_, true)) return;
+  Notice notice;
+  notice.kind = NoticeKind::store_failed;
+  notice.code = to_string(error.code);
+  notice.detail = error.message;
+  observer_.notice(notice);
+}
+
+void KeeperEngine::take_answer(core::KeeperInput answer) {
+  if (!std::holds_alternative<core::keeper_input::StoreFailed>(answer)) {
+    worked_once_ = true;
+    if (std::exchange(store_failed_, false)) {
+      Notice notice;
+      notice.kind = NoticeKind::store_recovered;
+      observer_.notice(notice);
+    }
   }
+  take_step(std::move(answer));
+}
+
+// A stop ends the continuous run; a single pass is short and ends by itself.
+void KeeperEngine::tell_stop() {
+  if (!continuous_ || !stop_requested_) return;
+  if (!std::exchange(stop_told_, true)) {
+    stop_at_most_ = clock_.steady() + drain_timeout_;
+    inputs_.emplace(core::keeper_input::Stop{});
+  } else if (inputs_.empty() && core_.in_flight() > 0 && clock_.steady() >= stop_at_most_) {
+    give_up();
+  }
+}
+
+// A broker may never answer. What it has not answered for would stay dispatched until its timeout.
+void KeeperEngine::give_up() {
+  given_up_ += core_.in_flight();
+  inputs_.emplace(core::keeper_input::GiveUp{});
 }
 
 void KeeperEngine::take_step(core::KeeperInput input) {
@@ -117,7 +169,9 @@ void KeeperEngine::await_reports() {
 }
 
 milliseconds KeeperEngine::patience() const {
-  return patience_until(core_.wake_at(), clock_.steady());
+  auto wake = core_.wake_at();
+  if (stop_told_ && core_.in_flight() > 0) wake = stop_at_most_;
+  return patience_until(wake, clock_.steady());
 }
 
 // `call` makes an `Answer` of the store's result; a failure is the same for all.

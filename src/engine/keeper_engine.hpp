@@ -27,22 +27,23 @@ class KeeperEngine {
  public:
   /// `brokers` are the job routes with a publisher. Clock, random and observer are borrowed.
   KeeperEngine(std::unique_ptr<JobStore> store, std::vector<RouteBinding> brokers,
-               core::KeeperOptions options, milliseconds store_timeout, const Clock& clock,
-               Random& random, Observer& observer);
+               const RelayOptions& options, const Clock& clock, Random& random, Observer& observer);
   ~KeeperEngine();
   KeeperEngine(const KeeperEngine&) = delete;
   KeeperEngine& operator=(const KeeperEngine&) = delete;
 
   /// Ends what is lost and hands out what is due, once. Errors: of the store only.
   Result<void> run_once();
-  /// Until `request_stop`. Outages are survived; errors: only what a person has to mend.
-  Result<void> run();
+  /// Until `request_stop`, and then for `drain_timeout` while tasks are unanswered; these are taken
+  /// back. Outages are survived; errors: only what a person has to mend.
+  Result<LoopReport> run();
   void request_stop() noexcept;
   /// Jobs may have become due.
   void wake() noexcept;
 
  private:
   Result<void> drive(bool continuous);
+  void take_answer(core::KeeperInput answer);
   void take_step(core::KeeperInput input);
   void execute(core::keeper_action::FindLost& find);
   void execute(core::keeper_action::HandOut& hand_out);
@@ -54,10 +55,14 @@ class KeeperEngine {
   void ask_store(Request request, Call call);
   void await_reports();
   void tell_stop();
+  void give_up();
+  [[nodiscard]] bool is_fatal(const Error& error) const;
+  void note_store_failed(const Error& error);
   [[nodiscard]] milliseconds patience() const;
 
   const std::unique_ptr<JobStore> store_;
   const milliseconds store_timeout_;
+  const milliseconds drain_timeout_;
   const Clock& clock_;
   Observer& observer_;
   core::JobKeeper core_;
@@ -68,7 +73,12 @@ class KeeperEngine {
   std::optional<core::keeper_action::Done> done_;
   std::atomic<bool> stop_requested_ = false;
   std::atomic<bool> woken_ = false;
+  bool continuous_ = false;
   bool stop_told_ = false;
+  Instant stop_at_most_{};  // once the stop is told
+  std::size_t given_up_ = 0;
+  bool worked_once_ = false;   // the store answered since the start
+  bool store_failed_ = false;  // and it was told
 };
 
 }  // namespace postrider::engine

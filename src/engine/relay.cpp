@@ -23,10 +23,6 @@ std::vector<RouteBinding> take_brokers(std::vector<RouteBinding>& bindings) {
   return brokers;
 }
 
-core::KeeperOptions keeper_options(const RelayOptions& options) {
-  return {options.sleep, options.worker_dead_after, options.probe_least, options.probe_most};
-}
-
 }  // namespace
 
 /// The relay itself and, beside it, the keeper of jobs.
@@ -41,8 +37,8 @@ class Relay::Impl {
                     std::move(purger));
     if (!jobs) return;
     keeper_random_ = seeded_random(random.next());  // `random` is for one thread
-    keeper_.emplace(std::move(jobs), std::move(brokers), keeper_options(options),
-                    options.store_timeout, clock, *keeper_random_, observer_);
+    keeper_.emplace(std::move(jobs), std::move(brokers), options, clock, *keeper_random_,
+                    observer_);
   }
 
   Result<PassReport> run_once() {
@@ -60,7 +56,7 @@ class Relay::Impl {
   // Either ends the other: a relay that cannot keep its jobs is not well.
   Result<LoopReport> run() {
     if (!keeper_) return engine_->run();
-    Result<void> kept;
+    Result<LoopReport> kept = LoopReport{};
     std::thread keeping([&] {
       kept = keeper_->run();
       if (!kept) engine_->request_stop();
@@ -68,8 +64,9 @@ class Relay::Impl {
     auto report = engine_->run();
     keeper_->request_stop();
     keeping.join();
-    if (report.ok() && !kept) return std::move(kept).error();
-    return report;
+    if (!report) return report;
+    if (!kept) return std::move(kept).error();
+    return LoopReport{report->clean && kept->clean, report->left_in_flight + kept->left_in_flight};
   }
 
   void request_stop() noexcept {

@@ -330,6 +330,21 @@ TEST(JobKeeper, a_stop_waits_for_what_is_in_flight_and_records_it) {
   EXPECT_FALSE(keeping.take<keeper_action::Done>().error);
 }
 
+TEST(JobKeeper, a_stop_that_waits_no_longer_takes_back_what_no_worker_has) {
+  Keeping keeping({broker_route()});
+  keeping.begin_with_nothing_lost();
+  const auto messages = keeping.hand_out({kept_task(1)});
+  keeping.give(keeper_input::Stop{});
+  keeping.give(keeper_input::GiveUp{});
+  const auto update = keeping.only_update();
+  EXPECT_EQ(update.status, DeliveryStatus::pending);
+  EXPECT_EQ(update.attempts, 0);
+  EXPECT_TRUE(update.unless_started);
+  keeping.answer(messages.at(0), Outcome::confirmed());  // too late
+  keeping.give(keeper_input::Recorded{{RecordAnswer::recorded}});
+  EXPECT_FALSE(keeping.take<keeper_action::Done>().error);
+}
+
 TEST(JobKeeper, a_keeper_can_begin_again_after_a_pass) {
   Keeping keeping;
   keeping.begin_with_nothing_lost(false);
