@@ -100,6 +100,7 @@ class JobTable {
 
   std::atomic<bool> stuck = false;  ///< takes do not come back
   std::atomic<std::size_t> takes = 0;
+  std::atomic<std::size_t> looks = 0;  ///< for what is lost
   std::atomic<std::size_t> schema_checks = 0;
   /// Of all calls, while it is set.
   void fail(std::optional<Error> failure) {
@@ -219,7 +220,12 @@ class TableJobStore final : public JobStore {
     return AttemptState{true, row->job.cancel_requested, update.extend.value_or(row->job.timeout)};
   }
 
-  Result<LostBatch> lost(const LostRequest&, Deadline) override { return LostBatch{}; }
+  Result<LostBatch> lost(const LostRequest&, Deadline) override {
+    const std::lock_guard lock(table_.mutex_);
+    ++table_.looks;
+    if (table_.failure_) return *table_.failure_;
+    return LostBatch{};
+  }
 
   Result<void> await_work(const std::vector<std::string>&, Deadline deadline) override {
     std::unique_lock lock(table_.mutex_);
