@@ -36,5 +36,9 @@ TEST(Examples, R125_four_messages_over_a_flaky_broker_have_their_effect_once_and
   expect_transcript("flaky_broker");
 }
 
+TEST(Examples, Three_jobs_of_one_event_each_end_by_themselves_also_the_one_whose_process_dies) {
+  expect_transcript("three_jobs");
+}
+
 }  // namespace
 }  // namespace postrider::testing
