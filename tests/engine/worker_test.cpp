@@ -324,6 +324,7 @@ TEST_F(WorkerTest, J_20_progress_and_checkpoint_are_written_while_it_runs) {
   EXPECT_EQ(table_.row(job).percent, 40);
   EXPECT_EQ(table_.row(job).checkpoint, "3");
   gate.open = true;
+  finish();  // before what its threads use is gone
 }
 
 TEST_F(WorkerTest, J_13_a_deadline_that_was_moved_is_the_one_that_counts) {
@@ -343,6 +344,7 @@ TEST_F(WorkerTest, J_13_a_deadline_that_was_moved_is_the_one_that_counts) {
   ASSERT_TRUE(eventually([&] { return table_.heartbeats() > before; }));
   gate.open = true;
   EXPECT_TRUE(reaches(job, Status::completed));
+  finish();  // before what its threads use is gone
 }
 
 TEST_F(WorkerTest, A_job_that_outlives_its_deadline_is_ended_by_the_worker) {
@@ -361,6 +363,7 @@ TEST_F(WorkerTest, A_job_that_outlives_its_deadline_is_ended_by_the_worker) {
   EXPECT_TRUE(reaches(job, Status::held)) << "it waits for its retry";
   EXPECT_EQ(table_.row(job).last.failure_code, job_code::timed_out);
   EXPECT_EQ(table_.row(job).last.attempts, 1);
+  finish();  // before what its threads use is gone
 }
 
 // ---- who was here before
@@ -448,6 +451,7 @@ TEST_F(WorkerTest, An_end_is_recorded_when_the_database_is_back) {
   EXPECT_TRUE(eventually([&] { return observer_.count(NoticeKind::store_failed) > 0; }));
   table_.fail(std::nullopt);
   EXPECT_TRUE(reaches(job, Status::completed));
+  finish();  // before what its threads use is gone
 }
 
 TEST_F(WorkerTest, R_215_what_a_person_has_to_mend_ends_the_run) {
