@@ -37,6 +37,13 @@ using ::testing::ElementsAre;
 using Status = DeliveryStatus;
 using namespace std::chrono_literals;
 
+// ThreadSanitizer has a thread of its own, and a process with threads may not fork its children.
+#ifdef __SANITIZE_THREAD__
+constexpr bool can_fork_children = false;
+#else
+constexpr bool can_fork_children = true;
+#endif
+
 class NoticeLog final : public Observer {
  public:
   void notice(const Notice& notice) override {
@@ -193,6 +200,7 @@ class JobsEndToEnd : public ::testing::TestWithParam<ShopCase> {
 };
 
 TEST_P(JobsEndToEnd, R_209_three_jobs_of_one_event_end_each_by_itself_one_by_a_kill) {
+  if (!can_fork_children) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
   add_route("ship");
   add_route("bill");
   add_route("mail");
@@ -215,6 +223,7 @@ TEST_P(JobsEndToEnd, R_209_three_jobs_of_one_event_end_each_by_itself_one_by_a_k
 }
 
 TEST_P(JobsEndToEnd, JT_05_a_job_that_kills_its_worker_runs_three_times_under_a_cap_of_two) {
+  if (!can_fork_children) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
   add_route("mail", std::vector<milliseconds>(10, 1ms), OnWorkerDeath::retry);
   handlers_.bind("mail", [] { std::abort(); });
   place_order();
@@ -226,6 +235,7 @@ TEST_P(JobsEndToEnd, JT_05_a_job_that_kills_its_worker_runs_three_times_under_a_
 }
 
 TEST_P(JobsEndToEnd, JT_04_without_retries_a_job_that_kills_its_worker_runs_once) {
+  if (!can_fork_children) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
   add_route("mail", {}, OnWorkerDeath::retry);
   handlers_.bind("mail", [] { _exit(0); });
   place_order();
