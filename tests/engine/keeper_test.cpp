@@ -231,6 +231,8 @@ class KeeperTest : public ::testing::Test {
   NoticeList notices_;
   RelayOptions options_;
   Route route_;
+  Counter counter_;          // of publishers and
+  testing::JobTable table_;  // of stores that the relay owns
   std::unique_ptr<Relay> relay_;
   std::optional<Result<LoopReport>> loop_;
   std::thread thread_;
@@ -367,24 +369,22 @@ TEST_F(KeeperTest, A_publisher_that_throws_gives_its_tasks_back_and_its_text_is_
 }
 
 TEST_F(KeeperTest, A_stop_waits_for_tasks_in_flight) {
-  Counter counter;
-  make(std::make_unique<SlowCounter>(counter));
+  make(std::make_unique<SlowCounter>(counter_));
   place_orders(3);
   start();
-  ASSERT_TRUE(eventually([&] { return counter.taken == 3; }));
+  ASSERT_TRUE(eventually([&] { return counter_.taken == 3; }));
   relay_->request_stop();
-  counter.open = true;
+  counter_.open = true;
   EXPECT_TRUE(stop().clean);
   EXPECT_EQ(count(Status::dispatched), 3U) << "they were handed over";
 }
 
 TEST_F(KeeperTest, A_stop_waits_no_longer_than_drain_timeout_and_takes_back_what_nobody_answered) {
   options_.drain_timeout = 50ms;
-  Counter counter;
-  make(std::make_unique<SlowCounter>(counter));
+  make(std::make_unique<SlowCounter>(counter_));
   place_orders(3);
   start();
-  ASSERT_TRUE(eventually([&] { return counter.taken == 3; }));
+  ASSERT_TRUE(eventually([&] { return counter_.taken == 3; }));
   const auto loop = stop();
   EXPECT_FALSE(loop.clean);
   EXPECT_EQ(loop.left_in_flight, 3U);
@@ -394,9 +394,8 @@ TEST_F(KeeperTest, A_stop_waits_no_longer_than_drain_timeout_and_takes_back_what
 }
 
 TEST_F(KeeperTest, What_a_person_has_to_mend_ends_the_loop) {
-  testing::JobTable table;
-  table.fail(Error{ErrorCode::permission_denied, Disposition::stop, "no UPDATE.", "test", ""});
-  make_with(std::make_unique<testing::TableJobStore>(table));
+  table_.fail(Error{ErrorCode::permission_denied, Disposition::stop, "no UPDATE.", "test", ""});
+  make_with(std::make_unique<testing::TableJobStore>(table_));
   const auto loop = relay_->run();
   ASSERT_FALSE(loop);
   EXPECT_EQ(loop.error().code, ErrorCode::permission_denied);
@@ -404,30 +403,28 @@ TEST_F(KeeperTest, What_a_person_has_to_mend_ends_the_loop) {
 }
 
 TEST_F(KeeperTest, An_outage_of_the_job_store_stops_no_loop) {
-  testing::JobTable table;
-  table.fail(Error{ErrorCode::unavailable, Disposition::retry, "away.", "test", ""});
-  make_with(std::make_unique<testing::TableJobStore>(table));
+  table_.fail(Error{ErrorCode::unavailable, Disposition::retry, "away.", "test", ""});
+  make_with(std::make_unique<testing::TableJobStore>(table_));
   place_orders(1);
   start();
-  EXPECT_TRUE(eventually([&] { return table.looks > 1 && jobs().size() == 1; }))
+  EXPECT_TRUE(eventually([&] { return table_.looks > 1 && jobs().size() == 1; }))
       << "events are routed meanwhile";
-  table.fail(std::nullopt);
-  const auto before = table.looks.load();
-  EXPECT_TRUE(eventually([&] { return table.looks > before + 1; }));
+  table_.fail(std::nullopt);
+  const auto before = table_.looks.load();
+  EXPECT_TRUE(eventually([&] { return table_.looks > before + 1; }));
   EXPECT_TRUE(stop().clean);
 }
 
 TEST_F(KeeperTest, A_right_that_is_lost_while_it_runs_is_told_once_and_survived) {
-  testing::JobTable table;
-  make_with(std::make_unique<testing::TableJobStore>(table));
+  make_with(std::make_unique<testing::TableJobStore>(table_));
   start();
-  ASSERT_TRUE(eventually([&] { return table.looks > 1; }));
-  table.fail(Error{ErrorCode::permission_denied, Disposition::stop, "no UPDATE.", "test", ""});
-  auto before = table.looks.load();
-  EXPECT_TRUE(eventually([&] { return table.looks > before + 2; }));
-  table.fail(std::nullopt);
-  before = table.looks.load();
-  EXPECT_TRUE(eventually([&] { return table.looks > before + 1; }));
+  ASSERT_TRUE(eventually([&] { return table_.looks > 1; }));
+  table_.fail(Error{ErrorCode::permission_denied, Disposition::stop, "no UPDATE.", "test", ""});
+  auto before = table_.looks.load();
+  EXPECT_TRUE(eventually([&] { return table_.looks > before + 2; }));
+  table_.fail(std::nullopt);
+  before = table_.looks.load();
+  EXPECT_TRUE(eventually([&] { return table_.looks > before + 1; }));
   EXPECT_TRUE(stop().clean);
   std::size_t told = 0;
   for (const auto& notice : notices_.notices)
@@ -437,11 +434,10 @@ TEST_F(KeeperTest, A_right_that_is_lost_while_it_runs_is_told_once_and_survived)
 }
 
 TEST_F(KeeperTest, A_stop_during_an_outage_is_no_failure) {
-  testing::JobTable table;
-  table.fail(Error{ErrorCode::unavailable, Disposition::retry, "away.", "test", ""});
-  make_with(std::make_unique<testing::TableJobStore>(table));
+  table_.fail(Error{ErrorCode::unavailable, Disposition::retry, "away.", "test", ""});
+  make_with(std::make_unique<testing::TableJobStore>(table_));
   start();
-  EXPECT_TRUE(eventually([&] { return table.looks > 1; }));
+  EXPECT_TRUE(eventually([&] { return table_.looks > 1; }));
   EXPECT_TRUE(stop().clean);
 }
 
