@@ -2,6 +2,8 @@
 /// \file
 /// What tests of runners share: tasks, and ends of attempts as words.
 
+#include <unistd.h>
+
 #include <array>
 #include <memory>
 #include <string>
@@ -16,8 +18,13 @@ namespace postrider::testing {
 inline constexpr milliseconds report_patience{30'000};
 
 /// Ids of attempts are told apart by a number.
+/// Of this process alone: a runner ends all that carries the id of an attempt, and other tests run
+/// beside this one.
 inline DispatchId dispatch(int number) {
   std::array<std::uint8_t, 16> bytes{};
+  const auto process = static_cast<std::uint32_t>(getpid());
+  for (int i = 0; i < 4; ++i)
+    bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(process >> (8 * i));
   bytes[14] = static_cast<std::uint8_t>(number / 256);
   bytes[15] = static_cast<std::uint8_t>(number % 256);
   return DispatchId(Uuid(bytes));
