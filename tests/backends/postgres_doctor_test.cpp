@@ -121,6 +121,8 @@ TEST_F(PostgresDoctor, What_the_catalog_shows_is_told) {
        "trigger_disabled", "outbox_events_before_insert"},
       {"DROP TRIGGER outbox_partitions_token_ascends ON outbox_partitions", "trigger_missing",
        "outbox_partitions_token_ascends"},
+      {"DROP TRIGGER outbox_jobs_tell_of_new ON outbox_deliveries", "trigger_missing",
+       "outbox_jobs_tell_of_new"},
       {"ALTER TABLE outbox_keys SET UNLOGGED", "table_unlogged", "outbox_keys"},
       {"ALTER TABLE outbox_events ENABLE ROW LEVEL SECURITY", "row_security", "outbox_events"},
       {"ALTER TABLE outbox_events SET (autovacuum_enabled = false)", "autovacuum_off",
@@ -347,6 +349,11 @@ TEST_F(PostgresDoctor, Rights_that_a_role_lacks_are_named_for_what_it_is_used_fo
   for (const auto& missing : as_relay)
     session_->run(missing.fix);
   EXPECT_THAT(examine_by(by_role("doctor_app")), IsEmpty()) << "the advice is what helps";
+  auto options = database_->options();
+  options.conninfo = by_role("doctor_app");
+  const auto jobs = make_postgres_job_store(options);
+  value_of(jobs->lost({std::chrono::seconds(30), 10, std::nullopt}, soon()));
+  value_of(jobs->hand_out({{"broker"}, 10, std::nullopt}, soon()));
 }
 
 TEST_F(PostgresDoctor, R_224_a_role_that_may_only_select_sees_status_events_and_deliveries) {

@@ -134,6 +134,10 @@ FROM (
       ('outbox_deliveries', 'outbox_deliveries_final_stays_final'),
       ('outbox_partitions', 'outbox_partitions_token_ascends'),
       ('outbox_workers', 'outbox_workers_end_once'),
+      ('outbox_deliveries', 'outbox_jobs_tell_of_new'),
+      ('outbox_deliveries', 'outbox_jobs_tell_of_due_again'),
+      ('outbox_queues', 'outbox_queues_tell_of_resumed'),
+      ('outbox_queues', 'outbox_queues_tell_of_forgotten'),
       ('postrider_audit', 'postrider_audit_is_not_changed'),
       ('inbox_receipts', 'inbox_receipts_before_insert')) AS n (owner, trigger)
   LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('{schema}{prefix}' || n.owner)
@@ -178,6 +182,9 @@ FROM (
       ('relay', 'inbox_receipts', 'SELECT'),
       ('relay', 'inbox_receipts', 'UPDATE'),
       ('relay', 'inbox_receipts', 'DELETE'),
+      ('relay', 'outbox_workers', 'SELECT'),
+      ('relay', 'outbox_workers', 'UPDATE'),
+      ('relay', 'outbox_queues', 'SELECT'),
       ('relay', 'postrider_schema', 'SELECT'),
       ('relay', 'postrider_audit', 'INSERT'),
       ('writer', 'outbox_events', 'INSERT'),
@@ -185,6 +192,8 @@ FROM (
       ('reader', 'outbox_deliveries', 'SELECT'),
       ('reader', 'outbox_partitions', 'SELECT'),
       ('reader', 'outbox_routes', 'SELECT'),
+      ('reader', 'outbox_workers', 'SELECT'),
+      ('reader', 'outbox_queues', 'SELECT'),
       ('reader', 'postrider_schema', 'SELECT')) AS n (purpose, relation, "right")
 WHERE n.purpose = $1::text
   AND to_regclass('{schema}{prefix}' || n.relation) IS NOT NULL
