@@ -17,6 +17,7 @@ batch = 4
 lease_time = "300ms"
 lease_renewal = "100ms"
 sleep = "10ms"
+probe_most = "1s"
 )";
 
 void write_events(const DrainRun& run, int from, int to) {

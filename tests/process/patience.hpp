@@ -8,7 +8,7 @@
 namespace postrider::testing {
 
 /// Far more than anything here takes on a busy machine; only a fault waits for so long.
-inline constexpr std::chrono::seconds process_patience{30};
+inline constexpr std::chrono::seconds process_patience{60};
 
 /// False when the condition does not come true in time.
 template <class Condition>

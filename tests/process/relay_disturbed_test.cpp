@@ -27,28 +27,35 @@ DrainRun small_run(RelayLine& line, int portions) {
 
 void nothing(int) {}
 
-std::size_t number(int portion) {
-  return static_cast<std::size_t>(portion);
+/// Waits until the last trouble that a relay has told of is over: what the queue still holds counts
+/// as progress, and a strike has to meet the relay at work.
+[[nodiscard]] bool is_over(const Running& relay, const std::string& trouble,
+                           const std::string& end) {
+  return comes_true([&] { return count_of(relay, end) >= count_of(relay, trouble); });
 }
 
 TEST(RelayDisturbed, F66_RabbitMQ_is_restarted_again_and_again) {
   if (lacks_servers()) return;
   RelayLine line("restarts-of-broker");
-  const auto run = small_run(line, 3);
+  auto run = small_run(line, 3);
   auto& broker = shared_rabbitmq();
   const auto relay = line.start_relay();
-  // What the queue still holds counts as progress: a strike waits for the relay to be back at work.
-  drain_disturbed(
-      run, {[&](int portion) { EXPECT_TRUE(tells(*relay, "route_resumed", number(portion))); },
-            [&](int portion) {
-              if (portion % 2 == 0) {
-                broker.stop();
-              } else {
-                broker.kill();
-              }
-              EXPECT_TRUE(tells(*relay, "route_paused", number(portion + 1)));
-              broker.start();
-            }});
+  constexpr int more = 10;  // In each outage: a relay with nothing to send does not see it.
+  int written = run.events;
+  drain_disturbed(run, {[&](int) { EXPECT_TRUE(is_over(*relay, "route_paused", "route_resumed")); },
+                        [&](int portion) {
+                          const auto told = count_of(*relay, "route_paused");
+                          if (portion % 2 == 0) {
+                            broker.stop();
+                          } else {
+                            broker.kill();
+                          }
+                          write_events(run, written, written + more);
+                          written += more;
+                          EXPECT_TRUE(tells(*relay, "route_paused", told + 1));
+                          broker.start();
+                        }});
+  run.events = written;
   EXPECT_TRUE(all_arrive(run));
   expect_clean_stop(*relay);
   expect_sound(run, line.arrived());
@@ -61,15 +68,16 @@ TEST(RelayDisturbed, F18_PostgreSQL_crashes_again_and_again) {
   RelayLine line("crashes-of-database", on_server(server));
   const auto run = small_run(line, 4);
   const auto relay = line.start_relay();
-  drain_disturbed(
-      run, {[&](int portion) { EXPECT_TRUE(tells(*relay, "store_recovered", number(portion))); },
-            [&](int portion) {
-              server.stop_immediate();
-              EXPECT_TRUE(tells(*relay, "store_failed", number(portion + 1)));
-              server.start();
-            }});
+  drain_disturbed(run,
+                  {[&](int) { EXPECT_TRUE(is_over(*relay, "store_failed", "store_recovered")); },
+                   [&](int) {
+                     const auto told = count_of(*relay, "store_failed");
+                     server.stop_immediate();
+                     EXPECT_TRUE(tells(*relay, "store_failed", told + 1));
+                     server.start();
+                   }});
   EXPECT_TRUE(all_arrive(run));
-  EXPECT_TRUE(tells(*relay, "store_recovered", 4));
+  EXPECT_TRUE(is_over(*relay, "store_failed", "store_recovered"));
   expect_clean_stop(*relay);
   expect_sound(run, line.arrived());
 }
@@ -95,7 +103,7 @@ TEST(RelayDisturbed, Relays_join_and_leave_and_the_first_one_too) {
                           relays[0] = std::move(relays.at(1 - leaving));
                         }});
   EXPECT_TRUE(all_arrive(run));
-  EXPECT_GE(count_of(*relays[0], "lease_gained"), 1U);
+  EXPECT_TRUE(tells(*relays[0], "lease_gained")) << "all may have been sent before it was alone";
   expect_clean_stop(*relays[0]);
   expect_sound(run, line.arrived());
 }
@@ -124,8 +132,13 @@ TEST(RelayDisturbed, F7_two_relays_of_one_name_both_work_and_say_so) {
 
 TEST(RelayDisturbed, F5_a_relay_that_was_frozen_past_its_lease_drops_its_batch) {
   if (lacks_servers()) return;
-  RelayLine line("frozen-relay");
-  const auto run = small_run(line, 6);
+  LineSettings settings;
+  // So long that no relay loses it on a busy machine but the one that is frozen.
+  settings.relay =
+      "[relay]\nbatch = 4\nlease_time = \"3s\"\nlease_renewal = \"500ms\"\n"
+      "sleep = \"10ms\"\n";
+  RelayLine line("frozen-relay", settings);
+  const auto run = small_run(line, 4);
   auto working = line.start_relay();
   ASSERT_TRUE(tells(*working, "lease_gained"));
   auto waiting = line.start_relay();

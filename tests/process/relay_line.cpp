@@ -11,9 +11,6 @@
 namespace postrider::testing {
 namespace {
 
-// So many are taken at once that a test sees how a line goes on, and not only that all is there.
-constexpr std::size_t most_at_once = 20;
-
 std::string address(const std::string& host, int port, int usual_port) {
   return host + ":" + std::to_string(port == 0 ? usual_port : port);
 }
@@ -67,10 +64,7 @@ DrainRun RelayLine::run() {
   DrainRun run;
   run.open_store = [this] { return database_.open_store(); };
   run.arrived = [this] { return arrived(); };
-  run.progress = [this] {
-    take(most_at_once);
-    return arrived_.size();
-  };
+  run.progress = [this] { return arrived_.size() + waiting(); };
   return run;
 }
 
@@ -89,7 +83,7 @@ std::int64_t RelayLine::count(const std::string& statement) const {
 }
 
 const std::vector<Arrived>& RelayLine::arrived() {
-  take(SIZE_MAX);
+  take_all();
   return arrived_;
 }
 
@@ -103,9 +97,18 @@ RabbitmqSession& RelayLine::session() {
   return *session_;
 }
 
-void RelayLine::take(std::size_t most) {
+std::size_t RelayLine::waiting() {
   try {
-    for (const auto& message : session().take(name_, most))
+    return session().waiting(name_);
+  } catch (const std::runtime_error&) {
+    session_.reset();
+    return 0;
+  }
+}
+
+void RelayLine::take_all() {
+  try {
+    for (const auto& message : session().take_all(name_))
       arrived_.push_back(arrived_of(message));
   } catch (const std::runtime_error&) {
     session_.reset();

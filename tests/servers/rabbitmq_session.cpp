@@ -115,6 +115,14 @@ void RabbitmqSession::declare_queue(const std::string& name, const QueueArgument
   expect_success("declare the queue " + name);
 }
 
+std::size_t RabbitmqSession::waiting(const std::string& queue) {
+  constexpr amqp_boolean_t passive = 1;  // It is there, and nothing is changed.
+  const auto* told = amqp_queue_declare(state_of(state_), channel, bytes_of(queue), passive, 0, 0,
+                                        0, amqp_empty_table);
+  expect_success("tell of the queue " + queue);
+  return told->message_count;
+}
+
 void RabbitmqSession::delete_queue(const std::string& name) {
   amqp_queue_delete(state_of(state_), channel, bytes_of(name), 0, 0);
   expect_success("delete the queue " + name);
@@ -134,10 +142,10 @@ void RabbitmqSession::unbind(const std::string& queue, const std::string& exchan
   expect_success("unbind " + queue);
 }
 
-std::vector<StoredMessage> RabbitmqSession::take(const std::string& queue, std::size_t most) {
+std::vector<StoredMessage> RabbitmqSession::take_all(const std::string& queue) {
   const auto state = state_of(state_);
   std::vector<StoredMessage> all;
-  while (all.size() < most) {
+  for (;;) {
     const auto reply = amqp_basic_get(state, channel, bytes_of(queue), 1);
     expect_success("give a message of " + queue);
     if (reply.reply.id != AMQP_BASIC_GET_OK_METHOD) return all;
@@ -150,7 +158,6 @@ std::vector<StoredMessage> RabbitmqSession::take(const std::string& queue, std::
     amqp_destroy_message(&message);
     amqp_maybe_release_buffers(state);
   }
-  return all;
 }
 
 }  // namespace postrider::testing

@@ -40,14 +40,14 @@ class RabbitmqSession {
   void delete_exchange(const std::string& name);
   /// Durable.
   void declare_queue(const std::string& name, const QueueArguments& arguments = {});
+  /// How many messages wait on it.
+  [[nodiscard]] std::size_t waiting(const std::string& queue);
   void delete_queue(const std::string& name);
   void bind(const std::string& queue, const std::string& exchange, const std::string& routing_key);
   void unbind(const std::string& queue, const std::string& exchange,
               const std::string& routing_key);
-  /// Takes what is in the queue, at most so many.
-  std::vector<StoredMessage> take(const std::string& queue, std::size_t most);
   /// Takes everything that is in the queue.
-  std::vector<StoredMessage> take_all(const std::string& queue) { return take(queue, SIZE_MAX); }
+  std::vector<StoredMessage> take_all(const std::string& queue);
 
  private:
   void expect_success(const std::string& what);
