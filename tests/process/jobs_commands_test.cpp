@@ -14,9 +14,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// The program that the page shows, between its first ```python and the end of that block.
-std::string shown_handler() {
-  std::ifstream file(POSTRIDER_TEST_SOURCE_DIR "/docs/operate/jobs-exec-http.md");
+/// The program that a page shows, between its first ```python and the end of that block.
+std::string handler_shown_in(const std::string& name) {
+  std::ifstream file(POSTRIDER_TEST_SOURCE_DIR "/" + name);
   const std::string page(std::istreambuf_iterator<char>(file), {});
   const std::string fence = "```python\n";
   const auto begin = page.find(fence);
@@ -38,6 +38,13 @@ class JobsCommands : public JobProcesses {
     EXPECT_EQ(ran.code, 0) << ran.err;
     return ran.out;
   }
+  [[nodiscard]] std::unique_ptr<Running> start_handler_shown_in(const std::string& page) {
+    const auto handler = handler_shown_in(page);
+    EXPECT_THAT(handler, HasSubstr("json.load(sys.stdin)"));
+    shop_.write("ship_order.py", handler);
+    return shop_.start({"worker", "--queue", "work", "--log-format", "json", "--exec", "python3",
+                        "ship_order.py", "shop.db"});
+  }
   /// Until the command is to end, each of its runs is put off.
   [[nodiscard]] std::unique_ptr<Running> start_snoozing_worker() {
     return start_worker(
@@ -48,12 +55,8 @@ class JobsCommands : public JobProcesses {
 
 TEST_P(JobsCommands, the_Python_handler_of_the_page_does_its_jobs) {
   prepare("", route("ship_order", "retry_delays = [\"1h\"]\n"));
-  const auto handler = shown_handler();
-  ASSERT_THAT(handler, HasSubstr("def main"));
-  shop_.write("ship_order.py", handler);
   const auto relay = start_relay();
-  const auto worker = shop_.start({"worker", "--queue", "work", "--log-format", "json", "--exec",
-                                   "python3", "ship_order.py", "shop.db"});
+  const auto worker = start_handler_shown_in("docs/operate/jobs-exec-http.md");
   order("1", R"({"orderId":1,"item":"lamp"})");
   EXPECT_TRUE(come_to(1, "status = 'pending' AND attempts = 1")) << "there is no table yet";
   in_shop("CREATE TABLE shipments (event_id TEXT PRIMARY KEY, order_id INTEGER, item TEXT)");
@@ -65,6 +68,24 @@ TEST_P(JobsCommands, the_Python_handler_of_the_page_does_its_jobs) {
   order("3", "no JSON");
   EXPECT_TRUE(come_to(1, "status = 'failed' AND failure_code = 'exit_1'")) << worker->err();
   EXPECT_EQ(in_shop("SELECT order_id, item FROM shipments"), "1|lamp\n");
+  stop_cleanly(*worker);
+  stop_cleanly(*relay);
+}
+
+TEST_P(JobsCommands, the_Python_handler_of_the_README_does_its_jobs) {
+  prepare("", route("ship_order", "retry_delays = [\"1h\"]\n"));
+  const auto relay = start_relay();
+  const auto worker = start_handler_shown_in("README.md");
+  order("1", R"({"item":"lamp"})");
+  EXPECT_TRUE(come_to(1, "status = 'pending' AND attempts = 1 AND failure_code = 'exit_75'"))
+      << worker->err();
+  in_shop("CREATE TABLE shipments (event_id TEXT PRIMARY KEY, item TEXT)");
+  EXPECT_EQ(shop_.run({"job", "reschedule", job("ship_order", "id")}).code, 0);
+  EXPECT_TRUE(come_to(1, "status = 'completed'")) << worker->err();
+  EXPECT_EQ(in_shop("SELECT item FROM shipments"), "lamp\n");
+
+  order("2", "no JSON");
+  EXPECT_TRUE(come_to(1, "status = 'failed' AND failure_code = 'exit_1'")) << worker->err();
   stop_cleanly(*worker);
   stop_cleanly(*relay);
 }

@@ -23,15 +23,6 @@ std::string handler_region(const std::string& source) {
   return source.substr(begin, source.find(mark, begin) - begin);
 }
 
-/// The first block of Python of a page.
-std::string python_block(const std::string& page) {
-  const std::string fence = "```python\n";
-  const auto found = page.find(fence);
-  if (found == std::string::npos) return {};
-  const auto begin = found + fence.size();
-  return page.substr(begin, page.find("```", begin) - begin);
-}
-
 class PythonHandler : public ExecFixture {
  protected:
   PythonHandler() {
@@ -88,12 +79,6 @@ TEST(PythonHandlerPage, shows_the_handler_that_is_tested) {
   const auto region = handler_region(text_of("examples/jobs/ship_order.py"));
   EXPECT_GT(region.size(), 500U);
   EXPECT_THAT(text_of("docs/operate/jobs-exec-http.md"), HasSubstr("```python\n" + region + "```"));
-}
-
-TEST(PythonHandlerPage, and_the_readme_shows_a_part_of_it) {
-  const auto part = python_block(text_of("README.md"));
-  EXPECT_GT(part.size(), 200U);
-  EXPECT_THAT(handler_region(text_of("examples/jobs/ship_order.py")), HasSubstr(part));
 }
 
 }  // namespace
