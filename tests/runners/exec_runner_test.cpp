@@ -115,7 +115,7 @@ TEST_F(ExecRunner, a_death_is_a_death_whatever_was_written_before) {
 
 TEST_F(ExecRunner, a_result_that_breaks_its_rules_fails_the_job) {
   EXPECT_EQ(words_of(end_of("echo broken >&3")), "fail bad_result");
-  EXPECT_EQ(words_of(end_of("head -c 1000000 /dev/zero >&3")), "fail bad_result");
+  EXPECT_EQ(words_of(end_of("head -c 1073741824 /dev/zero >&3")), "fail bad_result");
   EXPECT_EQ(words_of(end_of(R"(echo '{"outcome":"done"}{"outcome":"done"}' >&3)")),
             "fail bad_result");
 }
