@@ -22,6 +22,7 @@ class POSTRIDER_THREAD(capability("mutex")) Mutex {
   void unlock() POSTRIDER_THREAD(release_capability()) { mutex_.unlock(); }
 
  private:
+  friend class Condition;
   std::mutex mutex_;
 };
 
@@ -43,13 +44,19 @@ class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
   void notify_all() noexcept { condition_.notify_all(); }
-  void wait(Mutex& mutex) POSTRIDER_REQUIRES(mutex) { condition_.wait(mutex); }
+  void wait(Mutex& mutex) POSTRIDER_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait(lock);
+    lock.release();
+  }
   void wait_for(Mutex& mutex, std::chrono::milliseconds patience) POSTRIDER_REQUIRES(mutex) {
-    condition_.wait_for(mutex, patience);
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait_for(lock, patience);
+    lock.release();
   }
 
  private:
-  std::condition_variable_any condition_;
+  std::condition_variable condition_;
 };
 
 }  // namespace postrider
