@@ -68,6 +68,15 @@ void ThreadRunner::start(Task task) {
   const auto [place, is_new] = running_.try_emplace(dispatch, Running{std::move(task), {}});
   POSTRIDER_ASSERT(is_new);
   waiting_.push_back(&place->second);
+  rouse();
+}
+
+// One thread after the other: whoever is awake rouses the next while something waits. A handler that
+// is done before the next thread is awake takes what that one would have had; to wake a thread for
+// each job costs more than an empty handler.
+void ThreadRunner::rouse() {
+  if (rousing_ || idle_ == 0 || waiting_.empty()) return;
+  rousing_ = true;
   started_.notify_one();
 }
 
@@ -117,11 +126,16 @@ void ThreadRunner::run() {
 
 ThreadRunner::Running* ThreadRunner::next() {
   const MutexLock lock(mutex_);
-  while (waiting_.empty() && !closing_)
+  while (waiting_.empty() && !closing_) {
+    ++idle_;
     started_.wait(mutex_);
+    --idle_;
+    rousing_ = false;
+  }
   if (waiting_.empty() || closing_) return nullptr;
   auto* const next = waiting_.front();
   waiting_.pop_front();
+  rouse();
   return next;
 }
 

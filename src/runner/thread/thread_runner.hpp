@@ -41,6 +41,7 @@ class ThreadRunner final : public JobRunner {
   // Waits for the next attempt; null when the runner closes.
   [[nodiscard]] Running* next();
   void end(DispatchId dispatch, JobOutcome outcome);
+  void rouse() POSTRIDER_REQUIRES(mutex_);
 
   const Handlers handlers_;
   const std::size_t slots_;
@@ -50,6 +51,8 @@ class ThreadRunner final : public JobRunner {
   // Started and not ended; nodes stay where they are while a thread works on them.
   std::map<DispatchId, Running> running_ POSTRIDER_GUARDED_BY(mutex_);
   std::deque<Running*> waiting_ POSTRIDER_GUARDED_BY(mutex_);  // for a thread, oldest first
+  std::size_t idle_ POSTRIDER_GUARDED_BY(mutex_) = 0;          // threads that wait
+  bool rousing_ POSTRIDER_GUARDED_BY(mutex_) = false;  // one of them, which is not awake yet
   bool closing_ POSTRIDER_GUARDED_BY(mutex_) = false;
   BoundedQueue<RunnerReport> reports_;
   std::vector<std::thread> threads_;
