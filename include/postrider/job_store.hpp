@@ -25,7 +25,8 @@ namespace postrider {
 struct JobStoreTraits {
   std::string_view name;
   bool durable = true;
-  bool concurrent_writers = false;  ///< several connections write at once
+  /// Several connections write at once: a worker then records on one while it takes on another.
+  bool concurrent_writers = false;
 };
 
 class JobStore {

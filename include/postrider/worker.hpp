@@ -5,7 +5,8 @@
 /// The decisions are those of src/core, driven here by one coordinating thread. Beside it stand
 /// threads for what blocks: taking and recording, heartbeats, waiting for work, the runner, each of
 /// the first three with a connection of its own, so that a long take never makes a live worker look
-/// dead. Attempts have a fourth connection for what they ask while they run.
+/// dead. Attempts have a fourth connection for what they ask while they run, and where the store
+/// lets several connections write at once, recording has a fifth beside taking.
 ///
 /// Ownership: a worker owns its stores and its runner; clock, random source and observer are
 ///   borrowed and must outlive it.
@@ -24,7 +25,8 @@
 
 namespace postrider {
 
-/// Makes a connection to the database; called four times, all before the first thread is started.
+/// Makes a connection to the database; called four or five times, all before the first thread is
+/// started.
 using JobStoreFactory = std::function<std::unique_ptr<JobStore>()>;
 
 /// Makes what runs the jobs; called once, before the worker starts a thread, so that it may fork.

@@ -9,15 +9,17 @@
 
 namespace postrider::core {
 
-WorkerCore::WorkerCore(WorkerInfo info, WorkerOptions options, std::size_t slots, bool can_kill,
+WorkerCore::WorkerCore(WorkerInfo info, WorkerOptions options, Abilities abilities,
                        IdGenerator& ids, Random& random)
     : info_(std::move(info)),
       options_(std::move(options)),
-      slots_(std::min(slots, options_.concurrency)),
-      can_kill_(can_kill),
+      slots_(std::min(abilities.slots, options_.concurrency)),
+      can_kill_(abilities.can_kill),
+      calls_overlap_(abilities.calls_overlap),
       ids_(&ids),
       take_plan_(options_.queues, options_.poll),
-      store_backoff_(least_backoff, most_store_backoff, random),
+      takes_{{least_backoff, most_store_backoff, random}},
+      records_{{least_backoff, most_store_backoff, random}},
       beat_backoff_(std::min(least_backoff, options_.heartbeat), options_.heartbeat, random) {
   POSTRIDER_ASSERT(slots_ > 0);
 }
@@ -41,7 +43,7 @@ void WorkerCore::on(worker_input::Begin&) {
   phase_ = Phase::running;
   info_.state = WorkerState::running;
   beat_at_ = now_;
-  store_at_ = now_;
+  takes_.at = records_.at = now_;
   if (stop_early_) become_quiet();
 }
 
@@ -64,9 +66,8 @@ void WorkerCore::on(worker_input::Stop&) {
 // What arrives after the stop was asked for is still run, for as long as the grace lasts: to give
 // it back would cost a dispatch.
 void WorkerCore::on(worker_input::Taken& taken) {
-  POSTRIDER_ASSERT(call_ == StoreCall::take);
-  call_ = StoreCall::none;
-  store_succeeded();
+  POSTRIDER_ASSERT(takes_.open);
+  call_succeeded(takes_);
   take_plan_.on_taken(taken.batch, now_);
   const bool ours = taking_as_ == info_.id && last_beat_ && now_ < isolated_at();
   const bool start = ours && phase_ <= Phase::quiet;
@@ -76,9 +77,8 @@ void WorkerCore::on(worker_input::Taken& taken) {
 
 // An end may let the next job of its serial key go, or make its own job due again.
 void WorkerCore::on(worker_input::Recorded& recorded) {
-  POSTRIDER_ASSERT(call_ == StoreCall::record && recorded.answers.size() == recording_.size());
-  call_ = StoreCall::none;
-  store_succeeded();
+  POSTRIDER_ASSERT(records_.open && recorded.answers.size() == recording_.size());
+  call_succeeded(records_);
   one_by_one_ -= std::min(one_by_one_, recording_.size());
   const auto ends = std::exchange(recording_, {});
   for (std::size_t i = 0; i < ends.size(); ++i)
@@ -86,13 +86,16 @@ void WorkerCore::on(worker_input::Recorded& recorded) {
   take_plan_.wake(now_);
 }
 
-void WorkerCore::on(worker_input::StoreFailed& failed) {
-  const auto call = std::exchange(call_, StoreCall::none);
-  POSTRIDER_ASSERT(call != StoreCall::none);
-  if (call == StoreCall::take) {
-    take_plan_.on_failed();
-    store_failed(failed.error);
-  } else if (failed.error.disposition == Disposition::reject) {
+void WorkerCore::on(worker_input::TakeFailed& failed) {
+  POSTRIDER_ASSERT(takes_.open);
+  take_plan_.on_failed();
+  call_failed(takes_, failed.error);
+}
+
+void WorkerCore::on(worker_input::RecordFailed& failed) {
+  POSTRIDER_ASSERT(records_.open);
+  if (failed.error.disposition == Disposition::reject) {
+    call_succeeded(records_);
     on_end_refused(failed.error);
   } else {
     on_record_failed(failed.error);
@@ -102,7 +105,7 @@ void WorkerCore::on(worker_input::StoreFailed& failed) {
 // They are recorded again, whether they were applied or not: the same end twice is harmless. Once a
 // stop has no more time, their deadlines will tell.
 void WorkerCore::on_record_failed(const Error& error) {
-  store_failed(error);
+  call_failed(records_, error);
   if (is_stopping() && now_ >= record_until_) {
     report_.unrecorded += recording_.size();
     recording_.clear();
@@ -190,19 +193,26 @@ void WorkerCore::on(worker_input::Extended& extended) {
   set_timer(found);
 }
 
-void WorkerCore::store_succeeded() {
-  if (store_backoff_.failing()) tell(NoticeKind::store_recovered, "worker " + info_.name);
-  store_backoff_.reset();
-  store_at_ = now_;
+// One line per change: the store fails while one of its calls does.
+void WorkerCore::call_succeeded(Calls& calls) {
+  const bool failed_before = store_fails();
+  calls.open = false;
+  calls.backoff.reset();
+  calls.at = now_;
+  calls.gathers_until = now_ + gather_time;
+  if (failed_before && !store_fails()) tell(NoticeKind::store_recovered, "worker " + info_.name);
 }
 
-void WorkerCore::store_failed(const Error& error) {
-  if (!store_backoff_.failing()) {
-    tell(NoticeKind::store_failed, error.message, to_string(error.code));
-  }
-  store_at_ = now_ + store_backoff_.next();
-  if (is_stopping()) store_at_ = std::min(store_at_, std::max(now_, record_until_));
+void WorkerCore::call_failed(Calls& calls, const Error& error) {
+  if (!store_fails()) tell(NoticeKind::store_failed, error.message, to_string(error.code));
+  calls.open = false;
+  calls.at = now_ + calls.backoff.next();
+  if (is_stopping()) calls.at = std::min(calls.at, std::max(now_, record_until_));
   if (error.disposition == Disposition::stop) give_up(error);
+}
+
+bool WorkerCore::store_fails() const noexcept {
+  return takes_.backoff.failing() || records_.backoff.failing();
 }
 
 // A person has to act: it ends as if it had been asked to.

@@ -16,6 +16,9 @@
 /// The life of a worker: running ─▶ quiet ─▶ stopping ─▶ killing ─▶ done. Whenever nothing runs any
 /// more it is done as soon as all ends are recorded and it has signed off.
 ///
+/// Where calls of the store may overlap, the next jobs are taken while the ends of the former are
+/// recorded, each kind of call with a back-off of its own; elsewhere they take turns.
+///
 /// Memory is bounded: at most `slots` attempts, and twice as many ends that are not recorded. While
 /// ends cannot be recorded, nothing more is taken.
 
@@ -43,12 +46,17 @@ namespace postrider::core {
 
 class WorkerCore {
  public:
-  /// `slots`: what the runner can run at once; `can_kill`: whether it can end what does not stop.
-  ///
-  /// Requires: options pass `validate`; `slots` is at least 1.
+  /// What the runner and the store can do.
+  struct Abilities {
+    std::size_t slots = 1;       ///< attempts that the runner can run at once, at least 1
+    bool can_kill = true;        ///< the runner can end what does not stop
+    bool calls_overlap = false;  ///< a take and a record may be open together
+  };
+
+  /// Requires: options pass `validate`.
   /// Ownership: `ids` and `random` are borrowed and must outlive the core.
-  WorkerCore(WorkerInfo info, WorkerOptions options, std::size_t slots, bool can_kill,
-             IdGenerator& ids, Random& random);
+  WorkerCore(WorkerInfo info, WorkerOptions options, Abilities abilities, IdGenerator& ids,
+             Random& random);
 
   /// Takes one input and returns what to do, in order.
   [[nodiscard]] std::vector<WorkerAction> step(WorkerInput input, Instant now);
@@ -76,7 +84,14 @@ class WorkerCore {
     killing,
     done,
   };
-  enum class StoreCall : std::uint8_t { none, take, record };
+
+  // One kind of call of the store.
+  struct Calls {
+    Backoff backoff;
+    Instant at{};             // not before
+    Instant gathers_until{};  // while something runs that may soon belong to the next one
+    bool open = false;
+  };
 
   // So long after the last heartbeat that succeeded nothing more is taken.
   static constexpr int silent_periods = 3;
@@ -86,6 +101,9 @@ class WorkerCore {
   static constexpr milliseconds kill_patience{5000};
   // As many rows as one transaction should hold.
   static constexpr std::size_t most_ends_per_record = 1000;
+  // Where calls overlap: so long after a call the next one of its kind waits for company, as the
+  // database pays for each. Where they take turns each gathers during the other.
+  static constexpr milliseconds gather_time{1};
   static constexpr milliseconds least_backoff{100};
   static constexpr milliseconds most_store_backoff{10'000};
 
@@ -121,7 +139,8 @@ class WorkerCore {
   void on(worker_input::Stop&);
   void on(worker_input::Taken& taken);
   void on(worker_input::Recorded& recorded);
-  void on(worker_input::StoreFailed& failed);
+  void on(worker_input::TakeFailed& failed);
+  void on(worker_input::RecordFailed& failed);
   void on(worker_input::Beaten& beaten);
   void on(worker_input::BeatFailed& failed);
   void on(worker_input::Extended& extended);
@@ -129,8 +148,8 @@ class WorkerCore {
   void on_record_failed(const Error& error);
   void on_end_refused(const Error& error);
   void on_declared_dead();
-  void store_succeeded();
-  void store_failed(const Error& error);
+  void call_succeeded(Calls& calls);
+  void call_failed(Calls& calls, const Error& error);
   void give_up(const Error& error);
 
   // --- worker_core_attempts.cpp: attempts and their ends
@@ -167,8 +186,8 @@ class WorkerCore {
   void become_killing();
   void release_undecided();
   void call_store();
-  bool ask_record();
-  bool ask_take();
+  void ask_record();
+  void ask_take();
   void ask_beat();
   void sign_off();
   void beat();
@@ -180,6 +199,10 @@ class WorkerCore {
   [[nodiscard]] bool may_take() const;
   [[nodiscard]] std::size_t free_slots() const;
   [[nodiscard]] bool records_first() const;
+  [[nodiscard]] bool may_call(const Calls& calls) const;
+  [[nodiscard]] Instant call_at(const Calls& calls) const;
+  [[nodiscard]] bool is_busy(const Calls& calls) const;
+  [[nodiscard]] bool store_fails() const noexcept;
   [[nodiscard]] Instant isolated_at() const;
   [[nodiscard]] Instant takes_until() const;
   [[nodiscard]] std::optional<Instant> store_wake_at() const;
@@ -188,6 +211,7 @@ class WorkerCore {
   const WorkerOptions options_;
   const std::size_t slots_;
   const bool can_kill_;
+  const bool calls_overlap_;
   IdGenerator* ids_;
 
   Attempts attempts_;                                // with the runner
@@ -196,12 +220,11 @@ class WorkerCore {
   std::vector<End> recording_;                       // what the store was given
 
   TakePlan take_plan_;
-  StoreCall call_ = StoreCall::none;
-  bool take_next_ = false;      // taking's turn, when there is something to record as well
+  Calls takes_;
+  Calls records_;
+  bool take_next_ = false;      // without overlap: taking's turn, when there is a record as well
   std::size_t one_by_one_ = 0;  // so many ends were refused together: which of them is at fault?
   WorkerId taking_as_;          // who the open take is for
-  Backoff store_backoff_;
-  Instant store_at_{};  // not before
 
   bool beat_open_ = false;
   Instant beat_at_{};

@@ -50,7 +50,7 @@ void WorkerCore::become_stopping() {
   beat_at_ = now_;
   phase_until_ = now_ + options_.hard_grace;
   record_until_ = phase_until_;
-  store_at_ = std::min(store_at_, record_until_);
+  records_.at = std::min(records_.at, record_until_);
   if (attempts_.empty()) return;
   tell(NoticeKind::worker_stopping, std::to_string(attempts_.size()) + " running jobs");
   for (auto attempt = attempts_.begin(); attempt != attempts_.end(); ++attempt)
@@ -88,19 +88,33 @@ void WorkerCore::release_undecided() {
 // ---- the store
 
 void WorkerCore::call_store() {
-  if (call_ != StoreCall::none || now_ < store_at_) return;
-  const bool take_first = take_next_ && !records_first();
-  (void)((take_first && ask_take()) || ask_record() || ask_take());
+  const bool take_first = take_next_ && !calls_overlap_;
+  if (take_first) ask_take();
+  ask_record();
+  ask_take();
 }
 
-// While the store fails nothing is taken as long as something waits to be recorded.
+// While ends cannot be recorded nothing is taken.
 bool WorkerCore::records_first() const {
-  return store_backoff_.failing() && !ends_.empty();
+  return records_.backoff.failing() && unrecorded() > 0;
 }
 
-bool WorkerCore::ask_record() {
-  if (ends_.empty()) return false;
-  call_ = StoreCall::record;
+bool WorkerCore::may_call(const Calls& calls) const {
+  return !is_busy(calls) && now_ >= call_at(calls);
+}
+
+Instant WorkerCore::call_at(const Calls& calls) const {
+  const bool gathers = calls_overlap_ && !attempts_.empty();
+  return gathers ? std::max(calls.at, calls.gathers_until) : calls.at;
+}
+
+bool WorkerCore::is_busy(const Calls& calls) const {
+  return calls_overlap_ ? calls.open : takes_.open || records_.open;
+}
+
+void WorkerCore::ask_record() {
+  if (ends_.empty() || !may_call(records_)) return;
+  records_.open = true;
   take_next_ = true;
   const auto limit = one_by_one_ > 0 ? 1 : most_ends_per_record;
   const auto count = static_cast<std::ptrdiff_t>(std::min(ends_.size(), limit));
@@ -112,22 +126,20 @@ bool WorkerCore::ask_record() {
   for (const auto& end : recording_)
     request.updates.push_back(end.update);
   actions_.emplace_back(worker_action::Record{std::move(request)});
-  return true;
 }
 
-bool WorkerCore::ask_take() {
-  if (!may_take() || free_slots() == 0) return false;
+void WorkerCore::ask_take() {
+  if (!may_take() || free_slots() == 0 || !may_call(takes_)) return;
   TakeRequest request;
   request.limit = free_slots();
   request.queues = take_plan_.ask(request.limit, now_);
-  if (request.queues.empty()) return false;
-  call_ = StoreCall::take;
+  if (request.queues.empty()) return;
+  takes_.open = true;
   take_next_ = false;
   taking_as_ = info_.id;
   request.worker = info_.id;
   request.ageing = options_.ageing;
   actions_.emplace_back(worker_action::Take{std::move(request)});
-  return true;
 }
 
 // Nothing is started that others may soon believe dead.
@@ -183,7 +195,7 @@ bool WorkerCore::nothing_runs() const {
 }
 
 bool WorkerCore::all_is_recorded() const {
-  return call_ == StoreCall::none && unrecorded() == 0;
+  return !takes_.open && !records_.open && unrecorded() == 0;
 }
 
 void WorkerCore::finish() {
@@ -206,11 +218,11 @@ std::optional<Instant> WorkerCore::wake_at() const {
 }
 
 std::optional<Instant> WorkerCore::store_wake_at() const {
-  if (call_ != StoreCall::none) return std::nullopt;
-  if (!ends_.empty()) return store_at_;
-  if (!may_take() || free_slots() == 0) return std::nullopt;
-  const auto look_at = std::max(store_at_, take_plan_.next_at());
-  return look_at < takes_until() ? std::optional(look_at) : std::nullopt;
+  std::optional<Instant> wake;
+  if (!ends_.empty() && !is_busy(records_)) wake = call_at(records_);
+  if (is_busy(takes_) || !may_take() || free_slots() == 0) return wake;
+  const auto look_at = std::max(call_at(takes_), take_plan_.next_at());
+  return look_at < takes_until() ? std::min(look_at, wake.value_or(look_at)) : wake;
 }
 
 }  // namespace postrider::core

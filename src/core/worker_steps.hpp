@@ -2,9 +2,9 @@
 /// \file
 /// What the worker's core is told (inputs) and what it asks for (actions).
 ///
-/// Whoever drives the core executes actions in the order given. At most one of `Take` and `Record`
-/// is open at a time, and one `Beat` beside it, on a connection of its own: the next one only after
-/// the answer to the last, or its failure, was given as input.
+/// Whoever drives the core executes actions in the order given. Of `Take`, `Record` and `Beat` at
+/// most one each is open at a time: the next one only after the answer to the last, or its failure,
+/// was given as input. Where calls do not overlap, `Take` and `Record` are not open together.
 
 #include <cstdint>
 #include <optional>
@@ -40,8 +40,10 @@ struct Taken {
 struct Recorded {
   std::vector<RecordAnswer> answers;
 };
-/// The take or record that was asked for last failed.
-struct StoreFailed {
+struct TakeFailed {
+  Error error;
+};
+struct RecordFailed {
   Error error;
 };
 struct Beaten {
@@ -67,9 +69,9 @@ struct Ended {
 
 using WorkerInput =
     std::variant<worker_input::Begin, worker_input::Tick, worker_input::Woken, worker_input::Stop,
-                 worker_input::Taken, worker_input::Recorded, worker_input::StoreFailed,
-                 worker_input::Beaten, worker_input::BeatFailed, worker_input::Extended,
-                 worker_input::Ended>;
+                 worker_input::Taken, worker_input::Recorded, worker_input::TakeFailed,
+                 worker_input::RecordFailed, worker_input::Beaten, worker_input::BeatFailed,
+                 worker_input::Extended, worker_input::Ended>;
 
 namespace worker_action {
 

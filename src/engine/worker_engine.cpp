@@ -27,18 +27,16 @@ std::vector<std::string> queues_of(const WorkerOptions& options) {
   return queues;
 }
 
-core::WorkerInput failed_call(Error error) {
-  return core::worker_input::StoreFailed{std::move(error)};
-}
-
 }  // namespace
 
-WorkerEngine::Lanes::Lanes(JobStore& waiting, JobRunner& jobs, const WorkerOptions& options,
-                           RunnerReports& reports)
-    : calls([&reports] { reports.interrupt(); }),
+WorkerEngine::Lanes::Lanes(JobStore& waiting, JobRunner& jobs, bool calls_overlap,
+                           const WorkerOptions& options, RunnerReports& reports)
+    : takes([&reports] { reports.interrupt(); }),
       beats([&reports] { reports.interrupt(); }),
       wait(waiting, queues_of(options), options.poll, [&reports] { reports.interrupt(); }),
-      runner(jobs, reports) {}
+      runner(jobs, reports) {
+  if (calls_overlap) records.emplace([&reports] { reports.interrupt(); });
+}
 
 WorkerEngine::WorkerEngine(const JobStoreFactory& stores, const JobRunnerFactory& runner,
                            WorkerOptions options, const Clock& clock, Random& random,
@@ -50,6 +48,7 @@ WorkerEngine::WorkerEngine(const JobStoreFactory& stores, const JobRunnerFactory
       host_(this_host()),
       ids_(clock, random),
       store_(stores()),
+      record_store_(store_->traits().concurrent_writers ? stores() : nullptr),
       beat_store_(stores()),
       wait_store_(stores()),
       reports_(most_attempts),
@@ -139,9 +138,11 @@ WorkerInfo WorkerEngine::info_of_start() {
 
 Result<WorkerReport> WorkerEngine::work() {
   const auto traits = runner().traits();
-  const auto slots = std::min(traits.slots, options_.concurrency);
-  core_.emplace(info_of_start(), options_, slots, traits.can_kill, ids_, random_);
-  lanes_.emplace(*wait_store_, runner(), options_, reports_);
+  const bool calls_overlap = record_store_ != nullptr;
+  core_.emplace(info_of_start(), options_,
+                core::WorkerCore::Abilities{traits.slots, traits.can_kill, calls_overlap}, ids_,
+                random_);
+  lanes_.emplace(*wait_store_, runner(), calls_overlap, options_, reports_);
   take_step({core::worker_input::Begin{}});
   while (!done_)
     await_inputs(patience());
@@ -163,7 +164,10 @@ void WorkerEngine::await_inputs(milliseconds patience) {
 }
 
 void WorkerEngine::add_answers(std::vector<core::WorkerInput>& inputs) {
-  if (auto answer = lanes_->calls.take_answer()) inputs.push_back(*std::move(answer));
+  if (auto answer = lanes_->takes.take_answer()) inputs.push_back(*std::move(answer));
+  if (lanes_->records) {
+    if (auto answer = lanes_->records->take_answer()) inputs.push_back(*std::move(answer));
+  }
   if (auto answer = lanes_->beats.take_answer()) inputs.push_back(*std::move(answer));
   for (auto& extension : desk_.take_extensions())
     inputs.emplace_back(extension);
@@ -185,21 +189,23 @@ void WorkerEngine::take_step(std::vector<core::WorkerInput> inputs) {
 
 void WorkerEngine::execute(core::worker_action::Take& take) {
   take.request.now = clock_.database_override();
-  lanes_->calls.ask([&store = *store_, request = std::move(take.request),
+  lanes_->takes.ask([&store = *store_, request = std::move(take.request),
                      deadline = store_deadline(),
                      asked_at = clock_.steady()]() -> core::WorkerInput {
     auto batch = store.take(request, deadline);
-    if (!batch) return failed_call(std::move(batch).error());
+    if (!batch) return core::worker_input::TakeFailed{std::move(batch).error()};
     return core::worker_input::Taken{std::move(batch).value(), asked_at};
   });
 }
 
 void WorkerEngine::execute(core::worker_action::Record& record) {
   record.request.now = clock_.database_override();
-  lanes_->calls.ask([&store = *store_, request = std::move(record.request),
-                     deadline = store_deadline()]() -> core::WorkerInput {
+  auto& lane = lanes_->records ? *lanes_->records : lanes_->takes;
+  auto& records = record_store_ ? *record_store_ : *store_;
+  lane.ask([&store = records, request = std::move(record.request),
+            deadline = store_deadline()]() -> core::WorkerInput {
     auto answers = store.record(request, deadline);
-    if (!answers) return failed_call(std::move(answers).error());
+    if (!answers) return core::worker_input::RecordFailed{std::move(answers).error()};
     return core::worker_input::Recorded{std::move(answers).value()};
   });
 }

@@ -35,9 +35,10 @@ class WorkerEngine {
  private:
   // What blocks, each on a thread of its own; there while the worker runs.
   struct Lanes {
-    Lanes(JobStore& waiting, JobRunner& runner, const WorkerOptions& options,
+    Lanes(JobStore& waiting, JobRunner& runner, bool calls_overlap, const WorkerOptions& options,
           RunnerReports& reports);
-    CallLane<core::WorkerInput> calls;  // take and record
+    CallLane<core::WorkerInput> takes;
+    std::optional<CallLane<core::WorkerInput>> records;  // else they take turns with the takes
     CallLane<core::WorkerInput> beats;
     WaitLane wait;
     RunnerLane runner;
@@ -74,6 +75,7 @@ class WorkerEngine {
   const HostIdentity host_;
   IdGenerator ids_;
   const std::unique_ptr<JobStore> store_;
+  const std::unique_ptr<JobStore> record_store_;  // where a take does not lock out a record
   const std::unique_ptr<JobStore> beat_store_;
   const std::unique_ptr<JobStore> wait_store_;
   RunnerReports reports_;

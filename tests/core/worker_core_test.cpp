@@ -204,7 +204,7 @@ TEST(WorkerCore, A_take_that_failed_is_repeated_after_a_growing_wait_and_told_on
   milliseconds waited{0};
   for (int failure = 0; failure < 12; ++failure) {
     (void)script.take<Take>();
-    script.fail_store();
+    script.fail_take();
     EXPECT_FALSE(script.wants<Take>());
     const auto before = script.clock_.steady();
     while (!script.wants<Take>() && script.clock_.steady() < before + minutes(1)) {
@@ -225,7 +225,7 @@ TEST(WorkerCore, A_failure_for_which_a_person_has_to_act_ends_the_worker_with_it
   script.run({1});
   script.give(worker_input::Woken{});
   (void)script.take<Take>();
-  script.fail_store(Disposition::stop);
+  script.fail_take(Disposition::stop);
   script.settle();
   EXPECT_FALSE(script.wants<Done>()) << "what runs is finished";
   script.end(1);
@@ -364,7 +364,7 @@ TEST(WorkerCore, F134_ends_whose_recording_failed_are_recorded_again_until_they_
   script.end(1);
   for (int failure = 0; failure < 20; ++failure) {
     EXPECT_EQ(script.take<Record>().request.updates[0].dispatch_id, dispatch_numbered(1));
-    script.fail_store(Disposition::in_doubt);
+    script.fail_record(Disposition::in_doubt);
     EXPECT_FALSE(script.wants<Record>());
     script.wait_until_recording();
     EXPECT_FALSE(script.wants<Take>()) << "nothing is taken while ends cannot be recorded";
@@ -382,14 +382,14 @@ TEST(WorkerCore, One_end_that_is_never_accepted_does_not_hold_up_the_others) {
     inputs.emplace_back(worker_input::Ended{dispatch_numbered(number), JobOutcome::done()});
   script.give(std::move(inputs));
   EXPECT_EQ(script.take<Record>().request.updates.size(), 3U);
-  script.fail_store(Disposition::reject);
+  script.fail_record(Disposition::reject);
   for (const std::uint64_t number : {1U, 2U, 3U}) {
     if (script.wants<Take>()) script.answer_take({});
     const auto updates = script.take<Record>().request.updates;
     ASSERT_EQ(updates.size(), 1U);
     EXPECT_EQ(updates[0].dispatch_id, dispatch_numbered(number));
     if (number == 2) {
-      script.fail_store(Disposition::reject);
+      script.fail_record(Disposition::reject);
     } else {
       script.give(worker_input::Recorded{{RecordAnswer::recorded}});
     }
@@ -553,6 +553,30 @@ TEST(WorkerCore, JT_18_a_cancelled_attempt_is_asked_to_stop_once_and_then_killed
   EXPECT_EQ(updates[0].status, Status::cancelled);
   EXPECT_EQ(updates[0].deaths, 0);
   EXPECT_TRUE(script.told(NoticeKind::worker_died).empty());
+}
+
+TEST(WorkerCore,
+     What_was_asked_to_stop_by_a_person_is_not_asked_again_by_the_stop_or_its_deadline) {
+  WorkerScript script(four_slots(), false);
+  script.run({1, 2});
+  script.advance(seconds(5));
+  HeartbeatAnswer answer;
+  answer.cancelled = {dispatch_numbered(1)};
+  (void)script.take<Beat>();
+  script.give(script.alive(answer));
+  EXPECT_TRUE(script.asked<RequestStop>(1));
+  script.give(worker_input::Stop{});
+  script.give(worker_input::Stop{});
+  EXPECT_FALSE(script.asked<RequestStop>(1));
+  EXPECT_TRUE(script.asked<RequestStop>(2));
+  WorkerScript longer;
+  longer.run({1});
+  longer.advance(seconds(5));
+  (void)longer.take<Beat>();
+  longer.give(longer.alive(answer));
+  EXPECT_TRUE(longer.asked<RequestStop>(1));
+  longer.live_for(minutes(10));
+  EXPECT_FALSE(longer.asked<RequestStop>(1));
 }
 
 TEST(WorkerCore, F136_a_job_that_finished_before_it_saw_the_request_is_completed) {
@@ -761,7 +785,7 @@ TEST(WorkerCore, A_stop_during_an_outage_ends_after_the_graces_and_counts_what_i
   while (!script.wants<Done>() && script.clock_.steady() < asked_at + minutes(2)) {
     if (script.wants<Record>()) {
       (void)script.take<Record>();
-      script.fail_store();
+      script.fail_record();
     }
     if (script.wants<Beat>()) script.fail_beat();
     if (!script.wants<Done>()) script.advance(milliseconds(100));
@@ -771,6 +795,27 @@ TEST(WorkerCore, A_stop_during_an_outage_ends_after_the_graces_and_counts_what_i
   EXPECT_FALSE(done.report.clean());
   EXPECT_GE(script.clock_.steady() - asked_at, seconds(25));
   EXPECT_LE(script.clock_.steady() - asked_at, seconds(26));
+}
+
+TEST(WorkerCore, A_second_stop_during_a_back_off_still_tries_to_record_at_its_end) {
+  auto options = four_slots();
+  options.hard_grace = seconds(1);
+  WorkerScript script(options);
+  script.run({1});
+  script.end(1);
+  for (int failure = 0; failure < 10; ++failure) {  // then it would wait for 5 s or more
+    (void)script.take<Record>();
+    script.fail_record();
+    if (failure < 9) script.wait_until_recording();
+  }
+  script.give(worker_input::Stop{});
+  script.give(worker_input::Stop{});
+  script.live_for(milliseconds(999));
+  EXPECT_FALSE(script.wants<Record>());
+  script.live_for(milliseconds(1));
+  EXPECT_EQ(script.record()[0].dispatch_id, dispatch_numbered(1));
+  script.beat_until_done();
+  EXPECT_TRUE(script.take<Done>().report.clean());
 }
 
 TEST(WorkerCore, A_worker_that_is_declared_dead_while_it_stops_kills_and_ends) {

@@ -61,10 +61,11 @@ inline const WorkerDeath terminated{15, std::nullopt, false};
 /// Answers the core's calls as a healthy store with the given tasks would, one at a time.
 class WorkerScript {
  public:
-  explicit WorkerScript(WorkerOptions options = four_slots(), bool can_kill = true)
+  explicit WorkerScript(WorkerOptions options = four_slots(), bool can_kill = true,
+                        bool calls_overlap = false)
       : options_(options),
         core_({WorkerId(numbered_uuid(0xF0, 1)), "worker", "", 0, "", {}, WorkerState::running},
-              options, 100, can_kill, ids_, *random_) {}
+              options, {100, can_kill, calls_overlap}, ids_, *random_) {}
 
   template <class Wanted>
   Wanted take() {
@@ -192,8 +193,11 @@ class WorkerScript {
     settle();
     return take<worker_action::Done>().report;
   }
-  void fail_store(Disposition disposition = Disposition::retry) {
-    give(worker_input::StoreFailed{error(disposition)});
+  void fail_take(Disposition disposition = Disposition::retry) {
+    give(worker_input::TakeFailed{error(disposition)});
+  }
+  void fail_record(Disposition disposition = Disposition::retry) {
+    give(worker_input::RecordFailed{error(disposition)});
   }
   void fail_beat(Disposition disposition = Disposition::retry) {
     (void)take<worker_action::Beat>();
