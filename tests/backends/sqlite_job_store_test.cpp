@@ -408,6 +408,37 @@ TEST(SqliteJobs, A_full_disk_takes_nothing_and_loses_nothing) {
   EXPECT_THAT(value_of(jobs->take(file.take_request(), soon())).tasks, SizeIs(1));
 }
 
+// A writer that is still open would lock out everybody, a reader would keep the log from being
+// emptied.
+TEST(SqliteJobs, JT_28_no_transaction_is_left_open_by_a_call_that_failed) {
+  JobFile file;
+  file.plant(2);
+  const auto task = file.take(1).tasks.at(0);
+  RawConnection other(file.database().path());
+  const auto nobody_else_is_in = [&] {
+    return other.run("BEGIN IMMEDIATE; ROLLBACK") == SQLITE_OK &&
+           other.value("PRAGMA wal_checkpoint(TRUNCATE)") == "0";
+  };
+  const FaultyFiles faults;
+  const auto jobs = file.open();
+  expect_ok(jobs->check_schema(soon()));
+  const auto fail_both = [&] {
+    const auto deadline = [] { return Deadline::after(milliseconds(100)); };
+    EXPECT_FALSE(jobs->take(file.take_request(), deadline()).ok());
+    EXPECT_FALSE(jobs->record({{completed(task)}, file.now()}, deadline()).ok());
+  };
+
+  other.must("BEGIN IMMEDIATE");
+  fail_both();  // their time is over while another one writes
+  other.must("ROLLBACK");
+  EXPECT_TRUE(nobody_else_is_in());
+
+  FaultyFiles::disk_full = true;
+  fail_both();  // at COMMIT
+  FaultyFiles::disk_full = false;
+  EXPECT_TRUE(nobody_else_is_in());
+}
+
 TEST(SqliteJobs, F135_what_was_taken_by_a_process_that_died_is_found_by_its_worker) {
   JobFile file;
   file.plant(1);
