@@ -1,7 +1,10 @@
 // Queues of which something is said: paused ones, and ones with a rate.
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "conformance/job_store_builders.hpp"
 
@@ -13,6 +16,10 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+TaskBatch hand_out(JobStore& jobs, Timestamp now, std::vector<std::string> routes) {
+  return value_of(jobs.hand_out({std::move(routes), 100, now}, soon()));
+}
 
 TEST_P(JobStoreConformance, A_paused_queue_gives_nothing_until_it_is_resumed) {
   const auto id = plant();
@@ -92,6 +99,35 @@ TEST_P(JobStoreConformance, A_rate_of_one_queue_is_none_of_anothers) {
   request.queues = {{"mail", 10}, {"print", 10}};
 
   EXPECT_THAT(take(request).tasks, SizeIs(4));
+}
+
+TEST_P(JobStoreConformance, A_rate_holds_for_what_is_handed_to_brokers_too) {
+  plant_many(9, over_broker());
+  plant_many(2);
+  harness_->rule_queue({"mail", false, 4, seconds(2)}, now());
+
+  const auto burst = hand_out(*jobs_, now(), {"broker"});
+  EXPECT_THAT(burst.tasks, SizeIs(4));
+  EXPECT_FALSE(burst.more) << "asking again at once would be of no use";
+  EXPECT_EQ(burst.next_in, milliseconds(500));
+  EXPECT_THAT(hand_out(*jobs_, now(), {"broker"}).tasks, IsEmpty());
+  EXPECT_THAT(take().tasks, IsEmpty()) << "they share it with those that take from the database";
+  clock_.advance(milliseconds(499));
+  EXPECT_THAT(hand_out(*jobs_, now(), {"broker"}).tasks, IsEmpty());
+  clock_.advance(milliseconds(1));
+  EXPECT_THAT(hand_out(*jobs_, now(), {"broker"}).tasks, SizeIs(1));
+  clock_.advance(seconds(1));
+  EXPECT_THAT(hand_out(*jobs_, now(), {"broker"}).tasks, SizeIs(2));
+}
+
+TEST_P(JobStoreConformance, Routes_into_one_queue_share_its_rate_and_hold_up_no_other_queue) {
+  plant_many(3, over_broker("letters"));
+  plant_many(3, over_broker("invoices"));
+  plant_many(3, with({over_broker("labels"), in_queue("print")}));
+  harness_->rule_queue({"mail", false, 4, hours(1)}, now());
+
+  EXPECT_THAT(hand_out(*jobs_, now(), {"letters", "invoices", "labels"}).tasks, SizeIs(4 + 3));
+  EXPECT_THAT(hand_out(*jobs_, now(), {"letters", "invoices", "labels"}).tasks, IsEmpty());
 }
 
 TEST_P(JobStoreConformance, Takers_at_once_share_one_rate) {

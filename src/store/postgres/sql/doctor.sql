@@ -185,6 +185,7 @@ FROM (
       ('relay', 'outbox_workers', 'SELECT'),
       ('relay', 'outbox_workers', 'UPDATE'),
       ('relay', 'outbox_queues', 'SELECT'),
+      ('relay', 'outbox_queues', 'UPDATE'),
       ('relay', 'postrider_schema', 'SELECT'),
       ('relay', 'postrider_audit', 'INSERT'),
       ('writer', 'outbox_events', 'INSERT'),

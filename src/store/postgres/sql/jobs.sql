@@ -307,18 +307,63 @@ FROM clock AS c;
 
 -- name: jobs_hand_out
 -- Dispatches due jobs of the routes $2 that go to a broker, $3 at most, and returns them as tasks:
--- by route, due time and id. Serial keys as in jobs_take. Indexes: outbox_jobs_hand_out_idx, and for
--- rows with a key outbox_jobs_serial_idx and outbox_jobs_serial_slot_key.
+-- by route, due time and id. Serial keys and rates as in jobs_take: a route gives no more than its
+-- queue has tokens. A route has one queue unless its configuration was changed; then the queue of
+-- its first due row counts (`heads`), and rows of others that have a rate of their own wait until
+-- they come first, as a walk over all that a rate holds back would cost more than it finds.
+-- Indexes: outbox_jobs_hand_out_idx, and for rows with a key outbox_jobs_serial_idx and
+-- outbox_jobs_serial_slot_key.
 -- Only here: works on sets; SQLite goes row by row.
 WITH clock AS MATERIALIZED (
   SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
+heads AS MATERIALIZED (
+  SELECT a.route, a.place, h.queue
+  FROM unnest($2::text[]) WITH ORDINALITY AS a (route, place)
+    CROSS JOIN LATERAL (
+      SELECT d.queue
+      FROM {schema}{prefix}outbox_deliveries AS d
+      WHERE d.route = a.route
+        AND d.status = 'pending'
+        AND d.transport = 'broker'
+        AND d.available_at <= (SELECT c.now FROM clock AS c)
+        AND NOT EXISTS (
+          SELECT 1
+          FROM {schema}{prefix}outbox_queues AS q
+          WHERE q.queue = d.queue
+            AND q.paused_at IS NOT NULL)
+      ORDER BY d.available_at, d.id
+      LIMIT 1) AS h),
+buckets AS MATERIALIZED (
+  SELECT
+    q.queue,
+    least(
+      q.rate_limit,
+      CASE
+        WHEN q.refilled_at IS NULL THEN q.rate_limit
+        ELSE q.tokens
+          + greatest(date_part('epoch', c.now - q.refilled_at), 0) * 1000 * q.rate_limit
+            / q.rate_period_ms
+      END)::double precision AS tokens
+  FROM {schema}{prefix}outbox_queues AS q
+    CROSS JOIN clock AS c
+  WHERE q.queue IN (SELECT h.queue FROM heads AS h)
+    AND q.rate_limit IS NOT NULL
+    AND q.paused_at IS NULL
+  ORDER BY q.queue
+  FOR NO KEY UPDATE OF q),
+asked AS MATERIALIZED (
+  -- A token that lacks a billionth by rounding is one.
+  SELECT h.route, h.place, least($3::bigint, floor(b.tokens + 1e-9))::bigint AS at_most
+  FROM heads AS h
+    LEFT JOIN buckets AS b ON b.queue = h.queue),
 picked AS MATERIALIZED (
   SELECT p.id, p.queue, p.serial_key, p.serial_limit, p.event_seq, row_number() OVER () AS place
   FROM (
     SELECT j.id, j.queue, j.serial_key, j.serial_limit, j.event_seq
     FROM (
-      SELECT a.route
-      FROM unnest($2::text[]) WITH ORDINALITY AS a (route, place)
+      SELECT a.route, a.at_most
+      FROM asked AS a
+      WHERE a.at_most > 0
       ORDER BY a.place) AS a
       CROSS JOIN LATERAL (
         SELECT d.id, d.queue, d.serial_key, d.serial_limit, d.event_seq
@@ -352,10 +397,20 @@ picked AS MATERIALIZED (
                   AND u.serial_key = d.serial_key
                   AND u.serial_slot IS NOT NULL) < d.serial_limit))
         ORDER BY d.available_at, d.id
-        LIMIT $3::bigint
+        LIMIT a.at_most
         FOR NO KEY UPDATE OF d SKIP LOCKED) AS j
     LIMIT $3::bigint) AS p
   LIMIT 1000),
+admitted AS MATERIALIZED (
+  SELECT r.id, r.queue, r.serial_key, r.serial_limit, r.event_seq, r.place
+  FROM (
+    SELECT p.*, row_number() OVER (PARTITION BY p.queue ORDER BY p.place) AS nth
+    FROM picked AS p) AS r
+    LEFT JOIN {schema}{prefix}outbox_queues AS q
+      ON q.queue = r.queue AND q.rate_limit IS NOT NULL
+    LEFT JOIN buckets AS b ON b.queue = r.queue
+  WHERE q.queue IS NULL
+    OR r.nth <= floor(b.tokens + 1e-9)),
 slotted AS MATERIALIZED (
   SELECT
     n.id,
@@ -381,7 +436,7 @@ slotted AS MATERIALIZED (
       row_number() OVER (
         PARTITION BY p.queue, p.serial_key
         ORDER BY p.event_seq, p.id) AS nth
-    FROM picked AS p) AS n),
+    FROM admitted AS p) AS n),
 taken AS (
   UPDATE {schema}{prefix}outbox_deliveries AS d
   SET status = 'dispatched',
@@ -399,7 +454,18 @@ taken AS (
     d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
     d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
     d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
-    c.now, d.delivery_timeout_at, d.checkpoint, s.place)
+    c.now, d.delivery_timeout_at, d.checkpoint, s.place),
+charged AS (
+  UPDATE {schema}{prefix}outbox_queues AS q
+  SET tokens = b.tokens - t.jobs,
+    refilled_at = c.now
+  FROM buckets AS b
+    INNER JOIN (
+      SELECT taken.queue, count(*) AS jobs
+      FROM taken
+      GROUP BY taken.queue) AS t ON t.queue = b.queue
+    CROSS JOIN clock AS c
+  WHERE q.queue = b.queue)
 SELECT
   t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
   t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
@@ -411,23 +477,44 @@ FROM taken AS t
 ORDER BY t.place;
 
 -- name: jobs_next_hand_out
--- When another job of the routes $2 becomes due after now, and the time now. Index:
--- outbox_jobs_hand_out_idx, one probe for each route.
+-- When another job of the routes $2 becomes due after now, or a token of the queue of what is due
+-- first is there, and the time now. Index: outbox_jobs_hand_out_idx, two probes for each route.
 -- Only here: works on sets; SQLite goes row by row.
 SELECT
   c.now,
   (
-    SELECT min(n.available_at)
+    SELECT min(n.next_at)
     FROM unnest($2::text[]) AS a (route)
       CROSS JOIN LATERAL (
-        SELECT d.available_at
-        FROM {schema}{prefix}outbox_deliveries AS d
-        WHERE d.route = a.route
-          AND d.status = 'pending'
-          AND d.transport = 'broker'
-          AND d.available_at > c.now
-        ORDER BY d.available_at
-        LIMIT 1) AS n) AS next_at
+        (
+          SELECT d.available_at AS next_at
+          FROM {schema}{prefix}outbox_deliveries AS d
+          WHERE d.route = a.route
+            AND d.status = 'pending'
+            AND d.transport = 'broker'
+            AND d.available_at > c.now
+          ORDER BY d.available_at
+          LIMIT 1)
+        UNION ALL
+        SELECT q.refilled_at
+          + greatest(1 - q.tokens, 0) * q.rate_period_ms / q.rate_limit * interval '1 ms'
+        FROM (
+          SELECT d.queue
+          FROM {schema}{prefix}outbox_deliveries AS d
+          WHERE d.route = a.route
+            AND d.status = 'pending'
+            AND d.transport = 'broker'
+            AND d.available_at <= c.now
+            AND NOT EXISTS (
+              SELECT 1
+              FROM {schema}{prefix}outbox_queues AS p
+              WHERE p.queue = d.queue
+                AND p.paused_at IS NOT NULL)
+          ORDER BY d.available_at, d.id
+          LIMIT 1) AS h
+          INNER JOIN {schema}{prefix}outbox_queues AS q ON q.queue = h.queue
+        WHERE q.rate_limit IS NOT NULL) AS n
+    WHERE n.next_at > c.now) AS next_at
 FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c;
 
 -- name: jobs_start
