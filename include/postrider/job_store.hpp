@@ -58,7 +58,8 @@ class JobStore {
   /// Cost: of what is returned, whatever waits, is delayed or has ended.
   virtual Result<TaskBatch> take(const TakeRequest& request, Deadline deadline) = 0;
 
-  /// The same for one dispatch that a relay has made and a broker has delivered.
+  /// The same for one dispatch that a relay has made and a broker has delivered. Its deadline
+  /// stays: it covers the wait in the broker's queue.
   virtual Result<StartAnswer> start(const StartRequest& request, Deadline deadline) = 0;
 
   /// Dispatches due jobs of `JobTransport::broker`, without a worker yet.

@@ -88,6 +88,9 @@ struct StartRequest {
   DispatchId dispatch_id;
   std::string job;
   std::optional<Timestamp> now;
+  /// The answer to an earlier call may have been lost: what this worker has started by it is given
+  /// to it once more.
+  bool again = false;
 };
 
 struct StartAnswer {
@@ -96,6 +99,8 @@ struct StartAnswer {
     stale,      ///< not dispatched, or under another id: nothing is to be done
     wrong_job,  ///< the delivery is of another job
     taken,      ///< a worker has started this dispatch: the broker gave it out twice
+    /// Nothing is said of the task: who asks was declared dead, or is unknown.
+    worker_gone,
   };
   Kind kind = Kind::stale;
   std::optional<Task> task;  ///< with `started`

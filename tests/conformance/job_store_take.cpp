@@ -422,6 +422,41 @@ TEST_P(JobStoreConformance, A_task_from_a_broker_is_started_once) {
   EXPECT_EQ(row(id).worker, worker);
 }
 
+TEST_P(JobStoreConformance, A_start_whose_answer_was_lost_is_given_again_to_the_same_worker_only) {
+  const auto id = plant(over_broker());
+  const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);
+  const auto worker = start_worker();
+  const auto start = [&](WorkerId who, bool again) {
+    return value_of(jobs_->start({who, id, handed.dispatch_id, "send", now(), again}, soon()));
+  };
+  EXPECT_EQ(start(worker, true).kind, StartAnswer::Kind::started) << "the first one never arrived";
+
+  const auto answer = start(worker, true);
+
+  EXPECT_EQ(answer.kind, StartAnswer::Kind::started);
+  ASSERT_TRUE(answer.task.has_value());
+  EXPECT_EQ(answer.task->dispatch_id, handed.dispatch_id);
+  EXPECT_EQ(row(id).deaths, 1) << "counted once";
+  EXPECT_EQ(start(worker, false).kind, StartAnswer::Kind::taken);
+  EXPECT_EQ(start(start_worker(), true).kind, StartAnswer::Kind::taken);
+  record(retried(handed, milliseconds(0)));
+  EXPECT_EQ(start(worker, true).kind, StartAnswer::Kind::stale);
+}
+
+TEST_P(JobStoreConformance, A_worker_that_was_declared_dead_learns_nothing_of_a_task) {
+  const auto id = plant(over_broker());
+  const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);
+  const auto worker = start_worker();
+  expect_ok(jobs_->declare_dead(worker, now(), soon()));
+
+  const auto answer =
+      value_of(jobs_->start({worker, id, handed.dispatch_id, "send", now()}, soon()));
+
+  EXPECT_EQ(answer.kind, StartAnswer::Kind::worker_gone) << "it is not stale";
+  EXPECT_EQ(row(id).worker, std::nullopt);
+  EXPECT_EQ(row(id).status, DeliveryStatus::dispatched);
+}
+
 TEST_P(JobStoreConformance, A_task_that_nobody_has_started_is_taken_back) {
   const auto id = plant(over_broker());
   const auto handed = value_of(jobs_->hand_out({{"broker"}, 1, now()}, soon())).tasks.at(0);

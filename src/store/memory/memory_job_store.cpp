@@ -421,11 +421,12 @@ Result<StartAnswer> MemoryJobStore::start(const StartRequest& request, Deadline 
   using Kind = StartAnswer::Kind;
   const MutexLock lock(database_->mutex);
   auto& tables = database_->tables;
-  if (!is_alive(tables, request.worker)) return StartAnswer{};
+  if (!is_alive(tables, request.worker)) return StartAnswer{Kind::worker_gone, std::nullopt};
   const auto entry = current_attempt(tables, request.delivery_id, request.dispatch_id);
   if (!entry) return StartAnswer{};
   if (entry->job->policy.job != request.job) return StartAnswer{Kind::wrong_job, std::nullopt};
-  if (entry->job->worker) return StartAnswer{Kind::taken, std::nullopt};
+  const bool is_ours = request.again && entry->job->worker == request.worker;
+  if (entry->job->worker && !is_ours) return StartAnswer{Kind::taken, std::nullopt};
   JobColumns job = *entry->job;
   job.worker = request.worker;
   tables.write_job_quietly(*entry->delivery, std::move(job));

@@ -79,7 +79,7 @@ Call start_call(const StartRequest& request) {
   Call call{"jobs_start"};
   call.parameters.time_if(request.now).uuid(request.worker.value());
   call.parameters.uuid(request.delivery_id.value()).uuid(request.dispatch_id.value());
-  call.parameters.text(storable_text(request.job));
+  call.parameters.text(storable_text(request.job)).boolean(request.again);
   return call;
 }
 
@@ -90,7 +90,7 @@ StartAnswer::Kind judge_start(const Rows& rows, const StartRequest& request) {
     return StartAnswer::Kind::stale;
   }
   if (rows.text(0, 3) != request.job) return StartAnswer::Kind::wrong_job;
-  return rows.is_null(0, 4) ? StartAnswer::Kind::stale : StartAnswer::Kind::taken;
+  return rows.is_null(0, 4) ? StartAnswer::Kind::worker_gone : StartAnswer::Kind::taken;
 }
 
 Call touch_call(const AttemptUpdate& update) {

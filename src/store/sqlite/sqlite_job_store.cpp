@@ -72,7 +72,7 @@ class SqliteJobStore final : public JobStore {
     return write_at(request.now, deadline, [&](Timestamp now) -> Result<StartAnswer> {
       const auto may = is_alive(request.worker);
       if (!may) return may.error();
-      if (!*may) return StartAnswer{};
+      if (!*may) return StartAnswer{StartAnswer::Kind::worker_gone, std::nullopt};
       return start_job(connection_, request, now);
     });
   }

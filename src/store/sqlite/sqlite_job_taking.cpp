@@ -195,12 +195,15 @@ Result<StartAnswer> start_job(SqliteConnection& connection, const StartRequest& 
   }
   if (!dispatched) return StartAnswer{Kind::stale, std::nullopt};
   if (dispatched->job.job != request.job) return StartAnswer{Kind::wrong_job, std::nullopt};
-  if (dispatched->worker) return StartAnswer{Kind::taken, std::nullopt};
+  const bool is_ours = request.again && dispatched->worker == request.worker;
+  if (dispatched->worker && !is_ours) return StartAnswer{Kind::taken, std::nullopt};
 
-  auto row = connection.query(statements::jobs_start);
-  bind_dispatch(row);
-  row.bind(":worker", id_text(request.worker.value()));
-  if (auto done = row.run(); !done) return done.error();
+  if (!is_ours) {
+    auto row = connection.query(statements::jobs_start);
+    bind_dispatch(row);
+    row.bind(":worker", id_text(request.worker.value()));
+    if (auto done = row.run(); !done) return done.error();
+  }
   auto task = TaskReader(connection, now).read(std::move(*dispatched));
   if (!task) return task.error();
   return StartAnswer{Kind::started, std::move(task).value()};

@@ -518,8 +518,8 @@ SELECT
 FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now OFFSET 0) AS c;
 
 -- name: jobs_start
--- Gives the dispatch $4 of delivery $3, of job $5, to worker $2, and returns it as a task. No row:
--- see jobs_get. Primary key.
+-- Gives the dispatch $4 of delivery $3, of job $5, to worker $2, and returns it as a task; with $6
+-- also when that worker has started it already. No row: see jobs_get. Primary key.
 -- Only here: works on sets; SQLite goes row by row.
 WITH started AS (
   UPDATE {schema}{prefix}outbox_deliveries AS d
@@ -531,7 +531,7 @@ WITH started AS (
     AND d.status = c.status
     AND d.dispatch_id = $4::uuid
     AND d.job = $5::text
-    AND d.worker IS NULL
+    AND (d.worker IS NULL OR ($6::boolean AND d.worker = $2::uuid))
     AND EXISTS (
       SELECT 1
       FROM {schema}{prefix}outbox_workers AS w
