@@ -99,7 +99,7 @@ RabbitmqSession& RelayLine::session() {
 
 std::size_t RelayLine::waiting() {
   try {
-    return session().waiting(name_);
+    return session().ready(name_);
   } catch (const std::runtime_error&) {
     session_.reset();
     return 0;

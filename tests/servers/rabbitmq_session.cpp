@@ -115,14 +115,6 @@ void RabbitmqSession::declare_queue(const std::string& name, const QueueArgument
   expect_success("declare the queue " + name);
 }
 
-std::size_t RabbitmqSession::waiting(const std::string& queue) {
-  constexpr amqp_boolean_t passive = 1;  // It is there, and nothing is changed.
-  const auto* told = amqp_queue_declare(state_of(state_), channel, bytes_of(queue), passive, 0, 0,
-                                        0, amqp_empty_table);
-  expect_success("tell of the queue " + queue);
-  return told->message_count;
-}
-
 void RabbitmqSession::delete_queue(const std::string& name) {
   amqp_queue_delete(state_of(state_), channel, bytes_of(name), 0, 0);
   expect_success("delete the queue " + name);
@@ -140,6 +132,24 @@ void RabbitmqSession::unbind(const std::string& queue, const std::string& exchan
   amqp_queue_unbind(state_of(state_), channel, bytes_of(queue), bytes_of(exchange),
                     bytes_of(routing_key), amqp_empty_table);
   expect_success("unbind " + queue);
+}
+
+void RabbitmqSession::send(const std::string& queue, const std::string& type,
+                           const std::string& body) {
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_TYPE_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+  properties.type = bytes_of(type);
+  properties.delivery_mode = 2;
+  const int status = amqp_basic_publish(state_of(state_), channel, amqp_empty_bytes,
+                                        bytes_of(queue), 0, 0, &properties, bytes_of(body));
+  if (status != AMQP_STATUS_OK) throw std::runtime_error("RabbitMQ did not take a message");
+}
+
+std::size_t RabbitmqSession::ready(const std::string& queue) {
+  const auto* declared = amqp_queue_declare(state_of(state_), channel, bytes_of(queue),
+                                            /*passive=*/1, 1, 0, 0, amqp_empty_table);
+  expect_success("tell of the queue " + queue);
+  return declared->message_count;
 }
 
 std::vector<StoredMessage> RabbitmqSession::take_all(const std::string& queue) {

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// A plain connection to RabbitMQ with which tests prepare and look: it declares, binds, deletes
-/// and reads. It shares no code with the publisher that is tested.
+/// A plain connection to RabbitMQ with which tests prepare and look: it declares, binds, deletes,
+/// sends and reads. It shares no code with the publisher that is tested.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,12 +40,14 @@ class RabbitmqSession {
   void delete_exchange(const std::string& name);
   /// Durable.
   void declare_queue(const std::string& name, const QueueArguments& arguments = {});
-  /// How many messages wait on it.
-  [[nodiscard]] std::size_t waiting(const std::string& queue);
+  /// How many messages wait in the queue and are with nobody.
+  [[nodiscard]] std::size_t ready(const std::string& queue);
   void delete_queue(const std::string& name);
   void bind(const std::string& queue, const std::string& exchange, const std::string& routing_key);
   void unbind(const std::string& queue, const std::string& exchange,
               const std::string& routing_key);
+  /// Sends to a queue what anybody might send.
+  void send(const std::string& queue, const std::string& type, const std::string& body);
   /// Takes everything that is in the queue.
   std::vector<StoredMessage> take_all(const std::string& queue);
 

@@ -1,4 +1,4 @@
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_errors.hpp"
 
 #include <set>
 #include <string>
@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto login = ErrorSource::login;
 constexpr auto broker = ErrorSource::broker;
+constexpr auto consumer = ErrorSource::consumer;
 constexpr auto library = ErrorSource::library;
 
 /// One row per row of the table; numbers instead of names, so that a wrong name there is seen here.
@@ -69,6 +70,15 @@ const struct {
      OutcomeKind::unavailable},
     {broker, 541, ErrorCode::unavailable, Disposition::in_doubt, "internal_error",
      OutcomeKind::unknown},
+
+    {consumer, 403, ErrorCode::permission_denied, Disposition::stop, "permission_denied",
+     OutcomeKind::unavailable},
+    {consumer, 404, ErrorCode::not_found, Disposition::stop, "queue_missing",
+     OutcomeKind::unavailable},
+    {consumer, 405, ErrorCode::busy, Disposition::retry, "resource_locked",
+     OutcomeKind::unavailable},
+    {consumer, 406, ErrorCode::unavailable, Disposition::retry, "unacknowledged_too_long",
+     OutcomeKind::unavailable},
 
     {library, -0x01, ErrorCode::internal, Disposition::retry, "no_memory",
      OutcomeKind::unavailable},

@@ -12,7 +12,7 @@
 
 #include <postrider/publisher/amqp.hpp>
 
-#include "publisher/amqp/amqp_url.hpp"
+#include "broker/amqp/amqp_url.hpp"
 
 namespace postrider::amqp {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// One connection to RabbitMQ with one channel in confirm mode: login, publishing, reading frames.
+/// One connection to RabbitMQ with one channel in confirm mode: publishing, reading frames.
 ///
 /// rabbitmq-c 0.11 has no function for confirms, so frames are decoded here: a confirm comes as
 /// basic.ack or basic.nack; an unroutable message as basic.return, a content header (which holds
@@ -13,21 +13,14 @@
 
 #include <postrider/result.hpp>
 
-#include "publisher/amqp/amqp_client.hpp"
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_link.hpp"
 #include "publisher/amqp/amqp_message.hpp"
-#include "publisher/amqp/amqp_tls.hpp"
-#include "publisher/amqp/amqp_url.hpp"
-#include "publisher/amqp/socket_guard.hpp"
 
 namespace postrider::amqp {
 
 struct ConnectionSettings {
-  Address address;
-  TlsFiles tls;
+  LinkSettings link;
   std::string exchange;
-  milliseconds heartbeat{0};
-  milliseconds connect_timeout{0};  ///< of each step: connecting, login, opening the channel
 };
 
 /// What the broker said.
@@ -56,14 +49,11 @@ class Connection {
   /// Connects and logs in. Ownership: `guard` must outlive the connection.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const ConnectionSettings& settings,
                                                                 SocketGuard& guard);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   /// Opens the channel, in confirm mode, and makes sure that the exchange exists. After a failure
   /// that the broker decided the connection is still good, and `usable` says so.
   [[nodiscard]] Result<void> open_channel();
-  [[nodiscard]] bool usable() const noexcept { return usable_; }
+  [[nodiscard]] bool usable() const noexcept { return link_->usable(); }
 
   /// Writes one message. Errors: the connection is broken, and the message may have left.
   [[nodiscard]] Result<void> publish(const OutgoingMessage& message);
@@ -73,34 +63,25 @@ class Connection {
   [[nodiscard]] Result<BrokerWord> read();
 
   /// Tells whether there may be something to read. Blocking: never.
-  [[nodiscard]] bool readable() const;
+  [[nodiscard]] bool readable() const { return link_->readable(); }
   /// Gives the memory of frames back. Requires: no frame is in use.
-  void release_buffers();
+  void release_buffers() { link_->release_buffers(); }
   /// Says goodbye to the broker and waits for its answer for up to `patience`.
-  void say_goodbye(milliseconds patience);
+  void say_goodbye(milliseconds patience) { link_->say_goodbye(patience); }
 
-  [[nodiscard]] int descriptor() const;
-  [[nodiscard]] std::size_t frame_max() const;
+  [[nodiscard]] int descriptor() const { return link_->descriptor(); }
+  [[nodiscard]] std::size_t frame_max() const { return link_->frame_max(); }
 
  private:
-  Connection(const ConnectionSettings& settings, SocketGuard& guard);
+  Connection(std::string exchange, std::unique_ptr<Link> link);
 
-  [[nodiscard]] Result<void> open_socket();
-  [[nodiscard]] Result<void> log_in();
   [[nodiscard]] Result<void> expect_exchange();
-  /// The result of a call that waited for an answer.
-  [[nodiscard]] Result<void> answer_of(const amqp_rpc_reply_t& reply, ErrorSource source);
-  [[nodiscard]] Error broken(int status);
   [[nodiscard]] Result<BrokerWord> understand(const amqp_frame_t& frame);
   [[nodiscard]] BrokerWord understand_method(const amqp_method_t& method);
   [[nodiscard]] Result<BrokerWord> understand_content_header(const amqp_frame_t& frame);
-  void confirm_close(amqp_channel_t channel, amqp_method_number_t method);
 
-  ConnectionSettings settings_;
-  SocketGuard& guard_;
-  TlsVerdict tls_verdict_;
-  amqp_connection_state_t state_;
-  bool usable_ = true;
+  std::string exchange_;
+  std::unique_ptr<Link> link_;
   bool return_announced_ = false;  ///< the next content header belongs to a returned message
 };
 

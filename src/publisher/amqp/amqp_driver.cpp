@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_errors.hpp"
 
 namespace postrider::amqp {
 namespace {
@@ -46,7 +46,7 @@ void Driver::run() {
     if (connection_ && read_all() && channel_open_) write_all();
     if (connection_) connection_->release_buffers();
     // rabbitmq-c sends heartbeats only inside its calls, and does so at half the interval.
-    mailbox_.rest(connection_ ? connection_->descriptor() : -1, settings_.heartbeat / 4);
+    mailbox_.rest(connection_ ? connection_->descriptor() : -1, settings_.link.heartbeat / 4);
   }
   end();
 }

@@ -10,10 +10,11 @@
 #include <fmt/format.h>
 
 #include "base/assert.hpp"
+#include "broker/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_limits.hpp"
+#include "broker/amqp/amqp_url.hpp"
 #include "publisher/amqp/amqp_driver.hpp"
-#include "publisher/amqp/amqp_errors.hpp"
 #include "publisher/amqp/amqp_message.hpp"
-#include "publisher/amqp/amqp_url.hpp"
 #include "publisher/amqp/mailbox.hpp"
 #include "values/event_template.hpp"
 
@@ -22,10 +23,6 @@ namespace amqp {
 namespace {
 
 constexpr std::size_t most_exchange_bytes = 255;
-constexpr milliseconds least_heartbeat{1'000};
-constexpr milliseconds most_heartbeat{600'000};
-constexpr milliseconds least_connect_timeout{1};
-constexpr milliseconds most_connect_timeout{600'000};
 // After a cut a call of rabbitmq-c returns at once; only a name resolution takes longer.
 constexpr milliseconds cut_patience{250};
 
@@ -42,11 +39,11 @@ Result<EventTemplate> parse_routing_key(const AmqpOptions& options) {
 /// Requires: `options` is valid.
 ConnectionSettings settings_of(const AmqpOptions& options) {
   auto address = parse_url(options.url);
-  return {std::move(address).value(),
-          {options.ca_file, options.certificate_file, options.key_file},
-          options.exchange,
-          options.heartbeat,
-          options.connect_timeout};
+  return {{std::move(address).value(),
+           {options.ca_file, options.certificate_file, options.key_file},
+           options.heartbeat,
+           options.connect_timeout},
+          options.exchange};
 }
 
 /// An error that `submit` returns for as long as the options are wrong.
@@ -156,29 +153,9 @@ void check_names(const AmqpOptions& options, std::vector<std::string>& faults) {
   }
 }
 
-void check_tls(const AmqpOptions& options, bool tls, std::vector<std::string>& faults) {
-  const bool certificate = !options.certificate_file.empty();
-  if (certificate != !options.key_file.empty()) {
-    faults.emplace_back("certificate_file and key_file belong together; set both or neither.");
-  }
-  if (!tls && (certificate || !options.ca_file.empty())) {
-    faults.emplace_back(
-        "Certificates are given but the URL asks for no TLS; write amqps:// or remove them.");
-  }
-}
-
-void check_bounds(const AmqpOptions& options, std::vector<std::string>& faults) {
-  if (options.window < 1 || options.window > Route::most_window) {
-    faults.push_back(fmt::format("window is {}; set 1 to {}.", options.window, Route::most_window));
-  }
-  const auto check = [&faults](std::string_view name, milliseconds value, milliseconds least,
-                               milliseconds most) {
-    if (value >= least && value <= most) return;
-    faults.push_back(fmt::format("{} is {} ms; set {} to {} ms.", name, value.count(),
-                                 least.count(), most.count()));
-  };
-  check("heartbeat", options.heartbeat, least_heartbeat, most_heartbeat);
-  check("connect_timeout", options.connect_timeout, least_connect_timeout, most_connect_timeout);
+void check_window(const AmqpOptions& options, std::vector<std::string>& faults) {
+  if (options.window >= 1 && options.window <= Route::most_window) return;
+  faults.push_back(fmt::format("window is {}; set 1 to {}.", options.window, Route::most_window));
 }
 
 }  // namespace
@@ -189,8 +166,12 @@ std::vector<std::string> validate(const AmqpOptions& options) {
   const auto address = amqp::parse_url(options.url);
   if (!address) faults.push_back(address.error().message);
   amqp::check_names(options, faults);
-  if (address) amqp::check_tls(options, address->tls, faults);
-  amqp::check_bounds(options, faults);
+  if (address) {
+    amqp::check_tls_files({options.ca_file, options.certificate_file, options.key_file},
+                          address->tls, faults);
+  }
+  amqp::check_window(options, faults);
+  amqp::check_times(options.heartbeat, options.connect_timeout, faults);
   return faults;
 }
 

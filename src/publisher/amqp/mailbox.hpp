@@ -21,9 +21,9 @@
 
 #include "base/bell.hpp"
 #include "base/mutex.hpp"
+#include "broker/amqp/socket_guard.hpp"
 #include "publisher/amqp/amqp_message.hpp"
 #include "publisher/amqp/confirm_window.hpp"
-#include "publisher/amqp/socket_guard.hpp"
 
 namespace postrider::amqp {
 

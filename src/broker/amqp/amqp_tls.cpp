@@ -1,11 +1,11 @@
-#include "publisher/amqp/amqp_tls.hpp"
+#include "broker/amqp/amqp_tls.hpp"
 
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_errors.hpp"
 
 namespace postrider::amqp {
 namespace {

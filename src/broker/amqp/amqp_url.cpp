@@ -1,7 +1,7 @@
-#include "publisher/amqp/amqp_url.hpp"
+#include "broker/amqp/amqp_url.hpp"
 
-#include "publisher/amqp/amqp_client.hpp"
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_client.hpp"
+#include "broker/amqp/amqp_errors.hpp"
 
 namespace postrider::amqp {
 

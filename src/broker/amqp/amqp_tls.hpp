@@ -10,7 +10,7 @@
 
 #include <postrider/result.hpp>
 
-#include "publisher/amqp/amqp_client.hpp"
+#include "broker/amqp/amqp_client.hpp"
 
 namespace postrider::amqp {
 

@@ -13,9 +13,10 @@ namespace postrider::amqp {
 
 /// Who said a number: the same reply code means other things at login than on a channel.
 enum class ErrorSource : std::uint8_t {
-  login,    ///< reply code of a connection.close during login
-  broker,   ///< reply code of a channel.close, basic.return or a later connection.close
-  library,  ///< status of rabbitmq-c, negative
+  login,     ///< reply code of a connection.close during login
+  broker,    ///< reply code of a channel.close, basic.return or a later connection.close
+  consumer,  ///< the same on a channel that reads a queue, where it differs
+  library,   ///< status of rabbitmq-c, negative
 };
 
 struct ErrorRow {

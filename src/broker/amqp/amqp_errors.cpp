@@ -1,10 +1,10 @@
-#include "publisher/amqp/amqp_errors.hpp"
+#include "broker/amqp/amqp_errors.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "publisher/amqp/amqp_client.hpp"
+#include "broker/amqp/amqp_client.hpp"
 
 namespace postrider::amqp {
 namespace {
@@ -13,6 +13,7 @@ using enum ErrorCode;
 using enum Disposition;
 constexpr auto login = ErrorSource::login;
 constexpr auto broker = ErrorSource::broker;
+constexpr auto consumer = ErrorSource::consumer;
 constexpr auto library = ErrorSource::library;
 
 constexpr auto rows = std::to_array<ErrorRow>({
@@ -70,6 +71,17 @@ constexpr auto rows = std::to_array<ErrorRow>({
     {broker, AMQP_INTERNAL_ERROR, ErrorCode::unavailable, in_doubt, "internal_error",
      "RabbitMQ had an internal error; look at its log."},
 
+    {consumer, AMQP_ACCESS_REFUSED, permission_denied, stop, "permission_denied",
+     "The user may not read this queue; grant it the read permission."},
+    {consumer, AMQP_NOT_FOUND, not_found, stop, "queue_missing",
+     "RabbitMQ has no such queue, and Postrider creates none; declare it, or correct its name."},
+    {consumer, AMQP_RESOURCE_LOCKED, busy, Disposition::retry, "resource_locked",
+     "Another consumer has the queue for itself alone; find out which one reads it exclusively."},
+    {consumer, AMQP_PRECONDITION_FAILED, ErrorCode::unavailable, Disposition::retry,
+     "unacknowledged_too_long",
+     "RabbitMQ closed the channel, most often because a job ran for longer than its "
+     "consumer_timeout; raise it above the longest timeout of these jobs."},
+
     {library, AMQP_STATUS_NO_MEMORY, internal, Disposition::retry, "no_memory",
      "There is no memory for the connection; give the process more, or make the window smaller."},
     {library, AMQP_STATUS_BAD_AMQP_DATA, protocol, in_doubt, "protocol_error",
@@ -105,7 +117,7 @@ constexpr auto rows = std::to_array<ErrorRow>({
      "The connection is in a state that should not be; look at the broker's log."},
     {library, AMQP_STATUS_SOCKET_CLOSED, ErrorCode::unavailable, Disposition::retry,
      "connection_lost",
-     "The connection is closed; nothing to do, the next message opens it again."},
+     "The connection is closed; nothing to do, it is opened again when it is needed."},
     {library, AMQP_STATUS_SOCKET_INUSE, internal, stop, "internal",
      "A socket was opened twice; report this as a defect of Postrider."},
     {library, AMQP_STATUS_BROKER_UNSUPPORTED_SASL_METHOD, unsupported, stop, "auth_unsupported",
@@ -151,8 +163,8 @@ const ErrorRow& find_error(ErrorSource source, int native_code) noexcept {
     });
   };
   auto row = find(source);
-  // What has no meaning of its own at login has its general one.
-  if (row == rows.end() && source == ErrorSource::login) row = find(ErrorSource::broker);
+  // What has no meaning of its own at login, or to a consumer, has its general one.
+  if (row == rows.end() && source != ErrorSource::library) row = find(ErrorSource::broker);
   return row == rows.end() ? unknown_row : *row;
 }
 
