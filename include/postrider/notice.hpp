@@ -48,6 +48,11 @@ enum class NoticeKind : std::uint8_t {
   worker_declared_dead,  ///< error: others have given its jobs away; it starts over as a new worker
   worker_quiet,          ///< info: it takes nothing more and finishes what it has
   worker_stopping,       ///< info: it has asked its jobs to stop
+  task_stale,            ///< warning: a broker gave out a task whose dispatch is over
+  task_repeated,         ///< debug: a broker gave out a task twice; another attempt has it
+  task_refused,          ///< warning: what a broker gave out is no task, or of another job
+  source_failed,         ///< warning: the broker of a worker's tasks; one line per change of state
+  source_recovered,      ///< info
 };
 
 [[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;

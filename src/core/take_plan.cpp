@@ -9,7 +9,6 @@
 namespace postrider::core {
 
 TakePlan::TakePlan(const std::vector<QueueShare>& queues, milliseconds poll) : poll_(poll) {
-  POSTRIDER_ASSERT(!queues.empty());
   queues_.reserve(queues.size());
   for (const auto& share : queues) {
     by_name_.emplace(share.queue, queues_.size());
@@ -137,6 +136,7 @@ void TakePlan::wake(Instant now) {
 }
 
 Instant TakePlan::next_at() const {
+  if (queues_.empty()) return Instant::max();
   return std::min_element(queues_.begin(), queues_.end(),
                           [](const Queue& a, const Queue& b) { return a.look_at < b.look_at; })
       ->look_at;

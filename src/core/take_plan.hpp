@@ -23,7 +23,8 @@ class TakePlan {
   /// taking it, or waits for its serial key.
   static constexpr milliseconds least_wait{10};
 
-  /// Requires: `queues` and `poll` pass `validate(WorkerOptions)`.
+  /// Requires: `queues` and `poll` pass `validate(WorkerOptions)`. Without a queue nothing is ever
+  /// to be taken.
   TakePlan(const std::vector<QueueShare>& queues, milliseconds poll);
 
   /// What to take now into `free` slots; empty when no queue is to be looked at yet.

@@ -20,6 +20,8 @@ WorkerCore::WorkerCore(WorkerInfo info, WorkerOptions options, Abilities abiliti
       take_plan_(options_.queues, options_.poll),
       takes_{{least_backoff, most_store_backoff, random}},
       records_{{least_backoff, most_store_backoff, random}},
+      source_backoff_(least_backoff, most_source_backoff, random),
+      starts_backoff_(least_backoff, most_store_backoff, random),
       beat_backoff_(std::min(least_backoff, options_.heartbeat), options_.heartbeat, random) {
   POSTRIDER_ASSERT(slots_ > 0);
 }
@@ -38,8 +40,9 @@ std::vector<WorkerAction> WorkerCore::step(std::vector<WorkerInput> inputs, Inst
   return std::exchange(actions_, {});
 }
 
-void WorkerCore::on(worker_input::Begin&) {
+void WorkerCore::on(worker_input::Begin& begin) {
   POSTRIDER_ASSERT(phase_ == Phase::idle);
+  if (begin.source) source_ = Source::closed;
   phase_ = Phase::running;
   info_.state = WorkerState::running;
   beat_at_ = now_;
@@ -67,6 +70,7 @@ void WorkerCore::on(worker_input::Stop&) {
 // it back would cost a dispatch.
 void WorkerCore::on(worker_input::Taken& taken) {
   POSTRIDER_ASSERT(takes_.open);
+  taking_ = 0;
   call_succeeded(takes_);
   take_plan_.on_taken(taken.batch, now_);
   const bool ours = taking_as_ == info_.id && last_beat_ && now_ < isolated_at();
@@ -88,6 +92,7 @@ void WorkerCore::on(worker_input::Recorded& recorded) {
 
 void WorkerCore::on(worker_input::TakeFailed& failed) {
   POSTRIDER_ASSERT(takes_.open);
+  taking_ = 0;
   take_plan_.on_failed();
   call_failed(takes_, failed.error);
 }
@@ -125,6 +130,7 @@ void WorkerCore::on_end_refused(const Error& error) {
   } else {
     one_by_one_ -= std::min<std::size_t>(one_by_one_, 1);
     ++report_.unrecorded;
+    tickets_.release(recording_.front().update.dispatch_id);
     auto notice = recording_.front().about;
     notice.kind = NoticeKind::store_failed;
     notice.code = to_string(error.code);
@@ -141,6 +147,7 @@ void WorkerCore::on(worker_input::Beaten& beaten) {
   if (beat_backoff_.failing()) tell(NoticeKind::heartbeat_recovered, "worker " + info_.name);
   beat_backoff_.reset();
   signed_off_ = signing_off_;
+  starts_await_beat_ = false;
   if (!beaten.answer.known) return on_declared_dead();
   last_beat_ = beaten.asked_at;
   isolated_ = false;

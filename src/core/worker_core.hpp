@@ -19,6 +19,10 @@
 /// Where calls of the store may overlap, the next jobs are taken while the ends of the former are
 /// recorded, each kind of call with a back-off of its own; elsewhere they take turns.
 ///
+/// A worker may have a source of tasks beside its queues, or instead of them. Its tickets share the
+/// slots with takes: while both want some each gets half, the odd one in turns. A ticket is
+/// acknowledged once the end of its attempt is recorded; see ticket_desk.hpp.
+///
 /// Memory is bounded: at most `slots` attempts, and twice as many ends that are not recorded. While
 /// ends cannot be recorded, nothing more is taken.
 
@@ -40,6 +44,7 @@
 
 #include "core/backoff.hpp"
 #include "core/take_plan.hpp"
+#include "core/ticket_desk.hpp"
 #include "core/worker_steps.hpp"
 
 namespace postrider::core {
@@ -74,6 +79,8 @@ class WorkerCore {
   [[nodiscard]] std::size_t unrecorded() const noexcept { return ends_.size() + recording_.size(); }
   /// `Done` was asked for: nothing more will be.
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
+  /// Tickets that wait for a slot.
+  [[nodiscard]] std::size_t waiting_tickets() const noexcept { return tickets_.waiting(); }
 
  private:
   enum class Phase : std::uint8_t {
@@ -92,6 +99,14 @@ class WorkerCore {
     Instant gathers_until{};  // while something runs that may soon belong to the next one
     bool open = false;
   };
+  enum class Source : std::uint8_t {
+    none,
+    closed,
+    opening,
+    open,
+    cancelled,  // it gives no more tickets
+    ended,
+  };
 
   // So long after the last heartbeat that succeeded nothing more is taken.
   static constexpr int silent_periods = 3;
@@ -106,6 +121,13 @@ class WorkerCore {
   static constexpr milliseconds gather_time{1};
   static constexpr milliseconds least_backoff{100};
   static constexpr milliseconds most_store_backoff{10'000};
+  static constexpr milliseconds most_source_backoff{30'000};
+  // One transaction each: the first of them should not wait for too many others.
+  static constexpr std::size_t most_starts_per_call = 8;
+  // Beyond those that may run, so that a slot which becomes free need not wait for the broker. Each
+  // of them is kept from other workers meanwhile, so they are few, and none with few slots.
+  static constexpr std::size_t slots_per_spare_ticket = 4;
+  static constexpr std::size_t most_spare_tickets = 16;
 
   // One attempt that the runner has.
   struct Attempt {
@@ -177,6 +199,29 @@ class WorkerCore {
   void tell(NoticeKind kind, std::string detail, std::string_view code = {});
   void notify(Notice notice) { actions_.emplace_back(worker_action::Notify{std::move(notice)}); }
 
+  // --- worker_core_tickets.cpp: what comes by a source of tasks
+  void on(worker_input::SourceOpened&);
+  void on(worker_input::SourceFailed& failed);
+  void on(worker_input::Offered& offered);
+  void on(worker_input::TicketsStarted& started);
+  void take_up_ticket(const Ticket& ticket, worker_input::TicketsStarted::Answer& answer);
+  void refuse_ticket(const Ticket& ticket, NoticeKind kind, std::string detail);
+  void tell_refused(const RefusedTasks& refused);
+  void on_worker_gone(Ticket ticket);
+  void starts_failed(const Error& error);
+  void starts_succeeded();
+  void stop_intake();
+  void open_source();
+  void ask_starts();
+  void acknowledge();
+  void close_source();
+  [[nodiscard]] std::size_t startable() const;
+  [[nodiscard]] std::size_t slots_for_takes() const;
+  [[nodiscard]] std::size_t prefetch() const;
+  [[nodiscard]] bool source_is_wanted() const;
+  [[nodiscard]] bool tickets_are_settled() const;
+  [[nodiscard]] std::optional<Instant> tickets_wake_at() const;
+
   // --- worker_core_plan.cpp: what to do next
   void plan();
   void watch_isolation();
@@ -225,6 +270,21 @@ class WorkerCore {
   bool take_next_ = false;      // without overlap: taking's turn, when there is a record as well
   std::size_t one_by_one_ = 0;  // so many ends were refused together: which of them is at fault?
   WorkerId taking_as_;          // who the open take is for
+  std::size_t taking_ = 0;      // slots that the open take may fill
+
+  TicketDesk tickets_;
+  Source source_ = Source::none;
+  bool source_has_worked_ = false;
+  bool source_fails_ = false;  // told, and not recovered
+  Backoff source_backoff_;
+  Instant source_at_{};         // not opened before
+  Instant source_opened_at_{};  // with `open`
+  bool starts_open_ = false;
+  bool starts_await_beat_ = false;  // is this worker still known?
+  bool starts_first_ = false;       // the turn of tickets, when both want the last slot
+  WorkerId starting_as_;            // who the open starts are for
+  Backoff starts_backoff_;
+  Instant starts_at_{};  // not before
 
   bool beat_open_ = false;
   Instant beat_at_{};

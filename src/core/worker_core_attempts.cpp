@@ -57,6 +57,8 @@ void WorkerCore::on(worker_input::Ended& ended) {
     if (reported) on_late_end(attempt);
   } else if (reported || !attempt.lost) {
     decide(attempt.job, attempt.about, end);
+  } else {
+    tickets_.release(ended.dispatch_id);
   }
 }
 
@@ -174,6 +176,7 @@ void WorkerCore::set_timer(Attempts::iterator attempt) {
 // ---- what the store says to an end
 
 void WorkerCore::take_answer(const End& end, RecordAnswer answer) {
+  if (answer != RecordAnswer::cancel_requested) tickets_.release(end.update.dispatch_id);
   switch (answer) {
     case RecordAnswer::recorded:
     case RecordAnswer::repeated:

@@ -11,8 +11,13 @@ void WorkerCore::plan() {
   enforce_times();
   watch_isolation();
   progress_stop();
+  open_source();
+  if (starts_first_) ask_starts();
   call_store();
+  ask_starts();
   ask_beat();
+  acknowledge();
+  close_source();
   if (signed_off_ && nothing_runs() && all_is_recorded()) finish();
 }
 
@@ -42,6 +47,7 @@ void WorkerCore::become_quiet() {
   phase_until_ = now_ + options_.grace;
   record_until_ = phase_until_ + options_.hard_grace;
   tell(NoticeKind::worker_quiet, std::to_string(attempts_.size()) + " running jobs");
+  stop_intake();
 }
 
 void WorkerCore::become_stopping() {
@@ -131,11 +137,13 @@ void WorkerCore::ask_record() {
 void WorkerCore::ask_take() {
   if (!may_take() || free_slots() == 0 || !may_call(takes_)) return;
   TakeRequest request;
-  request.limit = free_slots();
+  request.limit = slots_for_takes();
   request.queues = take_plan_.ask(request.limit, now_);
   if (request.queues.empty()) return;
   takes_.open = true;
   take_next_ = false;
+  taking_ = request.limit;
+  starts_first_ = true;
   taking_as_ = info_.id;
   request.worker = info_.id;
   request.ageing = options_.ageing;
@@ -152,9 +160,10 @@ Instant WorkerCore::takes_until() const {
 }
 
 std::size_t WorkerCore::free_slots() const {
-  const auto held = attempts_.size() + unrecorded();
-  if (attempts_.size() >= slots_ || held >= 2 * slots_) return 0;
-  return std::min(slots_ - attempts_.size(), 2 * slots_ - held);
+  const auto busy = attempts_.size() + taking_ + tickets_.asked();
+  const auto held = busy + unrecorded();
+  if (busy >= slots_ || held >= 2 * slots_) return 0;
+  return std::min(slots_ - busy, 2 * slots_ - held);
 }
 
 // ---- heartbeats
@@ -195,7 +204,7 @@ bool WorkerCore::nothing_runs() const {
 }
 
 bool WorkerCore::all_is_recorded() const {
-  return !takes_.open && !records_.open && unrecorded() == 0;
+  return !takes_.open && !records_.open && unrecorded() == 0 && tickets_are_settled();
 }
 
 void WorkerCore::finish() {
@@ -211,6 +220,7 @@ std::optional<Instant> WorkerCore::wake_at() const {
   std::optional<Instant> wake = store_wake_at();
   const auto consider = [&](Instant at) { wake = std::min(at, wake.value_or(at)); };
   if (!timers_.empty()) consider(timers_.begin()->first);
+  if (const auto tickets = tickets_wake_at()) consider(*tickets);
   if (!beat_open_ && !signed_off_) consider(beat_at_);
   if (last_beat_ && !isolated_ && !attempts_.empty()) consider(isolated_at());
   if (is_stopping() && !nothing_runs()) consider(phase_until_);

@@ -64,6 +64,16 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "worker_quiet";
     case NoticeKind::worker_stopping:
       return "worker_stopping";
+    case NoticeKind::task_stale:
+      return "task_stale";
+    case NoticeKind::task_repeated:
+      return "task_repeated";
+    case NoticeKind::task_refused:
+      return "task_refused";
+    case NoticeKind::source_failed:
+      return "source_failed";
+    case NoticeKind::source_recovered:
+      return "source_recovered";
   }
   return "delivery_completed";
 }
@@ -87,6 +97,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::delivery_completed:
     case NoticeKind::job_completed:
     case NoticeKind::job_snoozed:
+    case NoticeKind::task_repeated:
       return Severity::debug;
     case NoticeKind::event_discarded:
     case NoticeKind::route_resumed:
@@ -99,6 +110,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::heartbeat_recovered:
     case NoticeKind::worker_quiet:
     case NoticeKind::worker_stopping:
+    case NoticeKind::source_recovered:
       return Severity::info;
     case NoticeKind::retry_scheduled:
     case NoticeKind::event_held:
@@ -110,6 +122,9 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::name_shared:
     case NoticeKind::purge_failed:
     case NoticeKind::heartbeat_failed:
+    case NoticeKind::task_stale:
+    case NoticeKind::task_refused:
+    case NoticeKind::source_failed:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:

@@ -1,6 +1,7 @@
 // The worker's core against a small model of the job table, under random failures of everything.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,8 @@ using Status = DeliveryStatus;
 
 constexpr std::size_t concurrency = 5;
 constexpr std::uint64_t most_jobs = 400;
+constexpr std::size_t most_tickets = 6;  // five slots and one spare
+const std::string broker_queue = "broker";
 
 // What anybody may draw from: one sequence for one seed.
 class Chance {
@@ -45,6 +48,7 @@ class TableModel {
       Row row;
       row.job = task_numbered(number).job;
       row.job.queue = number % 3 == 0 ? "mail" : "shipping";
+      if (number % 4 == 0) row.job.queue = broker_queue;
       row.job.retry_delays.assign(number % 4, seconds(2));
       row.job.on_worker_death = number % 2 == 0 ? OnWorkerDeath::retry : OnWorkerDeath::fail;
       row.job.max_deaths = 2;
@@ -90,6 +94,43 @@ class TableModel {
       }
     }
     return answer;
+  }
+
+  /// What the keeper sends to the broker.
+  std::vector<Ticket> hand_out(Instant now) {
+    std::vector<Ticket> sent;
+    for (auto& [id, row] : rows_) {
+      if (row.status != Status::pending || row.due_at > now) continue;
+      if (row.job.queue != broker_queue) continue;
+      (void)dispatch(row, WorkerId(), now);
+      sent.push_back({id, row.dispatch, row.job.job, {}, false});
+    }
+    return sent;
+  }
+
+  StartAnswer start(const StartRequest& request, Instant now) {
+    using Kind = StartAnswer::Kind;
+    auto& row = rows_.at(request.delivery_id);
+    if (dead_.contains(request.worker)) return {Kind::worker_gone, std::nullopt};
+    if (row.status != Status::dispatched || row.dispatch != request.dispatch_id) {
+      return {Kind::stale, std::nullopt};
+    }
+    if (request.job != row.job.job) return {Kind::wrong_job, std::nullopt};
+    const bool is_ours = request.again && row.worker == request.worker;
+    if (row.worker != WorkerId() && !is_ours) return {Kind::taken, std::nullopt};
+    row.worker = request.worker;
+    Task task;
+    task.job = row.job;
+    task.dispatch_id = row.dispatch;
+    task.until_timeout = std::chrono::floor<milliseconds>(row.deadline - now);
+    return {Kind::started, std::move(task)};
+  }
+
+  /// Is to be run, and nobody has begun.
+  [[nodiscard]] bool awaits_start(const Ticket& ticket) const {
+    const auto& row = rows_.at(ticket.delivery_id);
+    return row.status == Status::dispatched && row.dispatch == ticket.dispatch_id &&
+           row.job.job == ticket.job && row.worker == WorkerId();
   }
 
   /// What other processes and people do meanwhile.
@@ -194,18 +235,85 @@ class TableModel {
   std::uint64_t last_dispatch_ = 0;
 };
 
-/// Engine, runner and store of one worker, all of them unreliable.
+/// A queue of a broker: what is unacknowledged when the connection ends is given out again.
+class BrokerModel {
+ public:
+  explicit BrokerModel(Chance& chance) : chance_(&chance) {}
+
+  void send(const std::vector<Ticket>& tickets) {
+    queue_.insert(queue_.end(), tickets.begin(), tickets.end());
+  }
+  void open(std::size_t prefetch) {
+    ASSERT_FALSE(is_open_);
+    is_open_ = true;
+    cancelled_ = false;
+    prefetch_ = prefetch;
+    ++connection_;
+  }
+  void cancel() { cancelled_ = true; }
+  void end_connection() {
+    is_open_ = false;
+    for (auto& [number, ticket] : unacknowledged_)
+      queue_.push_front(ticket);
+    unacknowledged_.clear();
+  }
+  /// Some of what waits, now and then twice.
+  TicketBatch give() {
+    TicketBatch batch;
+    while (!queue_.empty() && !cancelled_ && unacknowledged_.size() < prefetch_) {
+      auto ticket = queue_.front();
+      if (!chance_->percent(5)) queue_.pop_front();
+      ticket.tag = {connection_, ++last_number_};
+      if (chance_->percent(1)) ticket.job = "another";
+      unacknowledged_.emplace(last_number_, ticket);
+      batch.tickets.push_back(ticket);
+    }
+    return batch;
+  }
+  /// The ticket that is off the queue now.
+  Ticket acknowledge(const TicketTag& tag) {
+    EXPECT_EQ(tag.connection, connection_) << "the tag of another connection";
+    const auto found = unacknowledged_.find(tag.number);
+    EXPECT_NE(found, unacknowledged_.end()) << "acknowledged twice";
+    if (found == unacknowledged_.end()) return {};
+    auto ticket = found->second;
+    unacknowledged_.erase(found);
+    return ticket;
+  }
+  /// Whether another message for this dispatch is there.
+  [[nodiscard]] bool has(const DispatchId& dispatch) const {
+    const auto is_it = [&](const Ticket& ticket) { return ticket.dispatch_id == dispatch; };
+    return std::any_of(queue_.begin(), queue_.end(), is_it) ||
+           std::any_of(unacknowledged_.begin(), unacknowledged_.end(),
+                       [&](const auto& each) { return is_it(each.second); });
+  }
+  [[nodiscard]] bool is_open() const { return is_open_; }
+  [[nodiscard]] std::size_t unacknowledged() const { return unacknowledged_.size(); }
+
+ private:
+  Chance* chance_;
+  std::deque<Ticket> queue_;
+  std::map<std::uint64_t, Ticket> unacknowledged_;
+  std::uint64_t connection_ = 0;
+  std::uint64_t last_number_ = 0;
+  std::size_t prefetch_ = 0;
+  bool is_open_ = false;
+  bool cancelled_ = false;
+};
+
+/// Engine, runner, source and store of one worker, all of them unreliable.
 class World {
  public:
   explicit World(std::uint64_t seed)
       : chance_(seed),
         random_(seeded_random(seed + 1)),
         table_(chance_),
+        broker_(chance_),
         can_kill_(seed % 3 != 0),
         calls_overlap_(seed % 4 < 2),
         core_({WorkerId(numbered_uuid(0xF0, 1)), "worker", "", 0, "", {}, WorkerState::running},
               options(), {100, can_kill_, calls_overlap_}, ids_, *random_) {
-    give(worker_input::Begin{});
+    give(worker_input::Begin{true});
   }
 
   static WorkerOptions options() {
@@ -222,7 +330,7 @@ class World {
 
   void step() {
     faults_ = faults_ ? !chance_.percent(5) : chance_.percent(1);
-    switch (chance_.below(6)) {
+    switch (chance_.below(8)) {
       case 0:
         return answer_store();
       case 1:
@@ -232,6 +340,10 @@ class World {
         return end_something();
       case 4:
         return advance();
+      case 5:
+        return answer_source();
+      case 6:
+        return answer_starts();
       default:
         return disturb();
     }
@@ -256,6 +368,7 @@ class World {
       ASSERT_LE(results, 1) << "a dispatch with two results";
     ASSERT_LE(core_.running(), concurrency);
     ASSERT_LE(core_.unrecorded(), 2 * concurrency);
+    ASSERT_LE(core_.waiting_tickets(), most_tickets);
     ASSERT_EQ(core_.running(), running_.size());
     const auto wake = core_.wake_at();
     ASSERT_TRUE(!wake || *wake > clock_.steady()) << "a timer that is due and changes nothing";
@@ -266,6 +379,7 @@ class World {
   std::unique_ptr<Random> random_;
   IdGenerator ids_{clock_, *random_};
   TableModel table_;
+  BrokerModel broker_;
   bool can_kill_;
   bool calls_overlap_;
   WorkerCore core_;
@@ -308,6 +422,27 @@ class World {
     found->second = true;
   }
   void on(worker_action::Notify&) {}
+  void on(worker_action::OpenSource& open) {
+    ASSERT_FALSE(opening_);
+    ASSERT_LE(open.prefetch, most_tickets);
+    opening_ = open.prefetch;
+  }
+  void on(worker_action::StartTickets& start) {
+    ASSERT_FALSE(starts_) << "two calls at once";
+    ASSERT_FALSE(start.requests.empty());
+    starts_ = start.requests;
+    starts_asked_at_ = clock_.steady();
+  }
+  void on(worker_action::Acknowledge& acknowledge) {
+    ASSERT_TRUE(broker_.is_open());
+    for (const auto& tag : acknowledge.tags) {
+      const auto ticket = broker_.acknowledge(tag);
+      ASSERT_TRUE(!table_.awaits_start(ticket) || broker_.has(ticket.dispatch_id))
+          << "only its deadline would end it";
+    }
+  }
+  void on(worker_action::CancelSource&) { broker_.cancel(); }
+  void on(worker_action::CloseSource&) { broker_.end_connection(); }
   void on(worker_action::Done& done) {
     ASSERT_FALSE(done_);
     done_ = std::move(done);
@@ -342,6 +477,37 @@ class World {
       return give(worker_input::RecordFailed{failure(Disposition::in_doubt)});
     }
     give(worker_input::RecordFailed{failure(Disposition::retry)});
+  }
+  void answer_source() {
+    broker_.send(table_.hand_out(clock_.steady()));
+    if (opening_) {
+      const auto prefetch = *std::exchange(opening_, std::nullopt);
+      if (fails()) return give(worker_input::SourceFailed{failure(Disposition::retry)});
+      broker_.open(prefetch);
+      return give(worker_input::SourceOpened{});
+    }
+    if (!broker_.is_open()) return;
+    if (stormy_ && chance_.percent(3)) {
+      broker_.end_connection();
+      return give(worker_input::SourceFailed{failure(Disposition::retry)});
+    }
+    auto batch = broker_.give();
+    if (!batch.tickets.empty()) give(worker_input::Offered{std::move(batch)});
+  }
+  void answer_starts() {
+    if (!starts_) return;
+    const auto requests = *std::exchange(starts_, std::nullopt);
+    worker_input::TicketsStarted started;
+    for (const auto& request : requests) {
+      const bool fail = fails();
+      if (fail && chance_.percent(50)) started.failure = failure(Disposition::retry);
+      if (started.failure) break;
+      auto answer = table_.start(request, starts_asked_at_);
+      if (fail) started.failure = failure(Disposition::in_doubt);  // applied, the answer is lost
+      if (started.failure) break;
+      started.answers.push_back({std::move(answer), starts_asked_at_});
+    }
+    give(std::move(started));
   }
   void answer_beat() {
     if (!beat_) return;
@@ -401,6 +567,9 @@ class World {
   std::optional<TakeRequest> take_;
   std::optional<RecordRequest> record_;
   std::optional<HeartbeatRequest> beat_;
+  std::optional<std::vector<StartRequest>> starts_;
+  std::optional<std::size_t> opening_;
+  Instant starts_asked_at_{};
   Instant asked_at_{};
   Instant beat_asked_at_{};
   bool faults_ = false;

@@ -336,7 +336,12 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::worker_isolated, "worker_isolated", Severity::error},
       {N::worker_declared_dead, "worker_declared_dead", Severity::error},
       {N::worker_quiet, "worker_quiet", Severity::info},
-      {N::worker_stopping, "worker_stopping", Severity::info}};
+      {N::worker_stopping, "worker_stopping", Severity::info},
+      {N::task_stale, "task_stale", Severity::warning},
+      {N::task_repeated, "task_repeated", Severity::debug},
+      {N::task_refused, "task_refused", Severity::warning},
+      {N::source_failed, "source_failed", Severity::warning},
+      {N::source_recovered, "source_recovered", Severity::info}};
   for (const auto& row : rows) {
     EXPECT_EQ(to_string(row.kind), row.word);
     EXPECT_EQ(severity_of(row.kind), row.severity) << row.word;
