@@ -17,8 +17,8 @@ struct QueueShare {
 };
 
 struct WorkerOptions {
-  std::string name = "worker";  ///< a label for people; at most 64 characters
-  std::vector<QueueShare> queues;
+  std::string name = "worker";         ///< a label for people; at most 64 characters
+  std::vector<QueueShare> queues;      ///< at least one, or a source of tasks
   std::size_t concurrency = 10;        ///< attempts at once, 1 to 1000; bounded by the runner, too
   milliseconds heartbeat{5000};        ///< 50 ms to 10 min
   milliseconds dead_after{30'000};     ///< at least 4 heartbeats; the same for all workers
@@ -30,8 +30,10 @@ struct WorkerOptions {
   milliseconds store_timeout{10'000};  ///< patience of one call of the store
 };
 
-/// Every fault of `options` at once, one sentence each; empty when they can be used.
-[[nodiscard]] std::vector<std::string> validate(const WorkerOptions& options);
+/// Every fault of `options` at once, one sentence each; empty when they can be used. A worker with
+/// a source of tasks need not have queues.
+[[nodiscard]] std::vector<std::string> validate(const WorkerOptions& options,
+                                                bool has_source = false);
 
 /// How a run of a worker ended.
 struct WorkerReport {

@@ -12,8 +12,10 @@ class Worker::Impl : public engine::WorkerEngine {
 };
 
 Worker::Worker(const JobStoreFactory& stores, const JobRunnerFactory& runner, WorkerOptions options,
-               const Clock& clock, Random& random, Observer& observer)
-    : impl_(std::make_unique<Impl>(stores, runner, std::move(options), clock, random, observer)) {}
+               const Clock& clock, Random& random, Observer& observer,
+               const TaskSourceFactory& source)
+    : impl_(std::make_unique<Impl>(stores, runner, std::move(options), clock, random, observer,
+                                   source)) {}
 
 Worker::~Worker() = default;
 

@@ -29,18 +29,14 @@ std::vector<std::string> queues_of(const WorkerOptions& options) {
 
 }  // namespace
 
-WorkerEngine::Lanes::Lanes(JobStore& waiting, JobRunner& jobs, bool calls_overlap,
-                           const WorkerOptions& options, RunnerReports& reports)
+WorkerEngine::Lanes::Lanes(JobRunner& jobs, RunnerReports& reports)
     : takes([&reports] { reports.interrupt(); }),
       beats([&reports] { reports.interrupt(); }),
-      wait(waiting, queues_of(options), options.poll, [&reports] { reports.interrupt(); }),
-      runner(jobs, reports) {
-  if (calls_overlap) records.emplace([&reports] { reports.interrupt(); });
-}
+      runner(jobs, reports) {}
 
 WorkerEngine::WorkerEngine(const JobStoreFactory& stores, const JobRunnerFactory& runner,
                            WorkerOptions options, const Clock& clock, Random& random,
-                           Observer& observer)
+                           Observer& observer, const TaskSourceFactory& source)
     : options_(std::move(options)),
       clock_(clock),
       random_(random),
@@ -51,6 +47,8 @@ WorkerEngine::WorkerEngine(const JobStoreFactory& stores, const JobRunnerFactory
       record_store_(store_->traits().concurrent_writers ? stores() : nullptr),
       beat_store_(stores()),
       wait_store_(stores()),
+      source_(source ? source() : nullptr),
+      start_store_(source_ ? stores() : nullptr),
       reports_(most_attempts),
       desk_(stores(), options_.store_timeout, clock, [this] { reports_.interrupt(); }),
       runner_(runner(desk_)) {}
@@ -79,7 +77,7 @@ void WorkerEngine::close() {
 std::optional<Error> WorkerEngine::fault() const {
   if (ran_) return unusable_worker("a worker runs once. Make a new one.");
   if (!runner_) return runner_.error();
-  const auto faults = validate(options_);
+  const auto faults = validate(options_, source_ != nullptr);
   if (faults.empty()) return std::nullopt;
   std::string message = "the options of the worker cannot be used:";
   for (const auto& each : faults)
@@ -138,17 +136,28 @@ WorkerInfo WorkerEngine::info_of_start() {
 
 Result<WorkerReport> WorkerEngine::work() {
   const auto traits = runner().traits();
-  const bool calls_overlap = record_store_ != nullptr;
   core_.emplace(info_of_start(), options_,
-                core::WorkerCore::Abilities{traits.slots, traits.can_kill, calls_overlap}, ids_,
-                random_);
-  lanes_.emplace(*wait_store_, runner(), calls_overlap, options_, reports_);
-  take_step({core::worker_input::Begin{}});
+                core::WorkerCore::Abilities{traits.slots, traits.can_kill, record_store_ != nullptr},
+                ids_, random_);
+  open_lanes();
+  take_step({core::worker_input::Begin{source_ != nullptr}});
   while (!done_)
     await_inputs(patience());
   lanes_.reset();
   if (done_->error) return *std::move(done_->error);
   return done_->report;
+}
+
+void WorkerEngine::open_lanes() {
+  const auto wake = [&reports = reports_] { reports.interrupt(); };
+  lanes_.emplace(runner(), reports_);
+  if (record_store_) lanes_->records.emplace(wake);
+  if (!options_.queues.empty()) {
+    lanes_->wait.emplace(*wait_store_, queues_of(options_), options_.poll, wake);
+  }
+  if (source_) {
+    lanes_->tickets.emplace(*source_, *start_store_, options_.store_timeout, clock_, wake);
+  }
 }
 
 // What arrived together is decided together, so that ends share a transaction.
@@ -171,7 +180,8 @@ void WorkerEngine::add_answers(std::vector<core::WorkerInput>& inputs) {
   if (auto answer = lanes_->beats.take_answer()) inputs.push_back(*std::move(answer));
   for (auto& extension : desk_.take_extensions())
     inputs.emplace_back(extension);
-  if (lanes_->wait.take_woken()) inputs.emplace_back(core::worker_input::Woken{});
+  if (lanes_->tickets) lanes_->tickets->add_inputs(inputs);
+  if (lanes_->wait && lanes_->wait->take_woken()) inputs.emplace_back(core::worker_input::Woken{});
 }
 
 void WorkerEngine::add_stops(std::vector<core::WorkerInput>& inputs) {

@@ -15,6 +15,7 @@
 #include "engine/attempt_desk.hpp"
 #include "engine/call_lane.hpp"
 #include "engine/runner_lane.hpp"
+#include "engine/ticket_lanes.hpp"
 #include "engine/wait_lane.hpp"
 #include "engine/worker_identity.hpp"
 
@@ -23,7 +24,8 @@ namespace postrider::engine {
 class WorkerEngine {
  public:
   WorkerEngine(const JobStoreFactory& stores, const JobRunnerFactory& runner, WorkerOptions options,
-               const Clock& clock, Random& random, Observer& observer);
+               const Clock& clock, Random& random, Observer& observer,
+               const TaskSourceFactory& source);
   ~WorkerEngine();
   WorkerEngine(const WorkerEngine&) = delete;
   WorkerEngine& operator=(const WorkerEngine&) = delete;
@@ -35,12 +37,12 @@ class WorkerEngine {
  private:
   // What blocks, each on a thread of its own; there while the worker runs.
   struct Lanes {
-    Lanes(JobStore& waiting, JobRunner& runner, bool calls_overlap, const WorkerOptions& options,
-          RunnerReports& reports);
+    Lanes(JobRunner& runner, RunnerReports& reports);
     CallLane<core::WorkerInput> takes;
     std::optional<CallLane<core::WorkerInput>> records;  // else they take turns with the takes
     CallLane<core::WorkerInput> beats;
-    WaitLane wait;
+    std::optional<WaitLane> wait;        // with a queue to wait for
+    std::optional<TicketLanes> tickets;  // with a source
     RunnerLane runner;
   };
 
@@ -49,6 +51,7 @@ class WorkerEngine {
   Result<void> greet_database();
   Result<void> declare_dead_predecessors();
   Result<WorkerReport> work();
+  void open_lanes();
   void await_inputs(milliseconds patience);
   void add_answers(std::vector<core::WorkerInput>& inputs);
   void add_stops(std::vector<core::WorkerInput>& inputs);
@@ -61,6 +64,11 @@ class WorkerEngine {
   void execute(core::worker_action::Kill& kill);
   void execute(core::worker_action::Notify& notify);
   void execute(core::worker_action::Done& done);
+  /// Everything else is about tickets.
+  template <class Action>
+  void execute(Action& action) {
+    lanes_->tickets.value().execute(action);
+  }
   [[nodiscard]] JobRunner& runner() const { return **runner_; }
   [[nodiscard]] WorkerInfo info_of_start();
   [[nodiscard]] milliseconds patience() const;
@@ -78,6 +86,8 @@ class WorkerEngine {
   const std::unique_ptr<JobStore> record_store_;  // where a take does not lock out a record
   const std::unique_ptr<JobStore> beat_store_;
   const std::unique_ptr<JobStore> wait_store_;
+  const std::unique_ptr<TaskSource> source_;     // may be none
+  const std::unique_ptr<JobStore> start_store_;  // with a source
   RunnerReports reports_;
   StoreDesk desk_;
   const Result<std::unique_ptr<JobRunner>> runner_;

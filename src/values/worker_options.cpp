@@ -20,9 +20,6 @@ constexpr int most_weight = 100;
 constexpr int heartbeats_until_dead = 4;
 
 void check_queues(std::vector<std::string>& faults, const std::vector<QueueShare>& queues) {
-  if (queues.empty()) {
-    faults.emplace_back("queues is empty. Name at least one queue that this worker serves.");
-  }
   if (queues.size() > most_queues) {
     faults.push_back(
         fmt::format("queues has {} entries. Give at most {}, and the rest to another "
@@ -56,9 +53,12 @@ void check_heartbeat(std::vector<std::string>& faults, const WorkerOptions& opti
 
 }  // namespace
 
-std::vector<std::string> validate(const WorkerOptions& options) {
+std::vector<std::string> validate(const WorkerOptions& options, bool has_source) {
   std::vector<std::string> faults;
   check_count(faults, "the length of name", options.name.size(), 1, 64);
+  if (options.queues.empty() && !has_source) {
+    faults.emplace_back("queues is empty. Name at least one queue that this worker serves.");
+  }
   check_queues(faults, options.queues);
   check_count(faults, "concurrency", options.concurrency, 1, 1000);
   check_heartbeat(faults, options);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <postrider/job_store.hpp>
+#include <postrider/task_source_values.hpp>
 
 namespace postrider::testing {
 
@@ -30,7 +31,8 @@ class JobTable {
     std::optional<DispatchId> dispatch_id;
     std::string checkpoint;
     int percent = 0;
-    JobUpdate last;  // what was recorded last
+    bool handed_out = false;  // to a broker, and no worker has started it
+    JobUpdate last;           // what was recorded last
   };
   struct WorkerRow {
     WorkerInfo info;
@@ -53,6 +55,16 @@ class JobTable {
     rows_.emplace(id, std::move(row));
     changed_.notify_all();
     return id;
+  }
+  /// A job as a relay hands it to a broker: dispatched, and with nobody.
+  Ticket add_handed_out(const std::string& name) {
+    const auto id = add(name);
+    const std::lock_guard lock(mutex_);
+    auto& row = rows_.at(id);
+    row.status = DeliveryStatus::dispatched;
+    row.dispatch_id = DispatchId(next_id());
+    row.handed_out = true;
+    return {id, *row.dispatch_id, name, {}, false};
   }
   [[nodiscard]] Row row(DeliveryId id) {
     const std::lock_guard lock(mutex_);
@@ -190,7 +202,16 @@ class TableJobStore final : public JobStore {
     return batch;
   }
 
-  Result<StartAnswer> start(const StartRequest&, Deadline) override { return StartAnswer{}; }
+  Result<StartAnswer> start(const StartRequest& request, Deadline) override {
+    const std::lock_guard lock(table_.mutex_);
+    if (table_.failure_) return *table_.failure_;
+    auto* const row = running(request.dispatch_id);
+    if (row == nullptr) return StartAnswer{};
+    if (!std::exchange(row->handed_out, false)) {
+      return StartAnswer{StartAnswer::Kind::taken, std::nullopt};
+    }
+    return StartAnswer{StartAnswer::Kind::started, task_of(*row)};
+  }
   Result<TaskBatch> hand_out(const HandOutRequest&, Deadline) override { return TaskBatch{}; }
 
   Result<std::vector<RecordAnswer>> record(const RecordRequest& request, Deadline) override {
@@ -249,6 +270,9 @@ class TableJobStore final : public JobStore {
   Task dispatch(JobTable::Row& row) {
     row.status = DeliveryStatus::dispatched;
     row.dispatch_id = DispatchId(table_.next_id());
+    return task_of(row);
+  }
+  static Task task_of(const JobTable::Row& row) {
     Task task;
     task.job = row.job;
     task.dispatch_id = *row.dispatch_id;
