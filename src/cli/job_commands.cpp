@@ -177,9 +177,12 @@ void add_worker(App& app, Options& options) {
       "  postrider worker --queue shipping --exec python3 ship_order.py\n"
       "  postrider worker --queue mail:3 --queue reports --concurrency 20 --exec ./handle\n"
       "  postrider worker --queue mail --http http://127.0.0.1:8080/jobs\n"
+      "  postrider worker --from amqp://rabbit/jobs --from-queue shipping --exec ./handle\n"
       "  postrider worker list\n\n"
       "--exec stands last: all behind it is the command, which gets the event as one line of\n"
       "JSON on standard input. Its exit code 0 is done, 75 retry, any other one fail.\n"
+      "--from is for routes with `job` and `to`: their relay hands tasks to RabbitMQ, and\n"
+      "--from-queue, which must exist, is where they arrive. --queue is for all other jobs.\n"
       "The first signal waits for what runs, the second asks it to stop. Exit code 75 when jobs\n"
       "were given back unfinished.");
   worker->require_subcommand(0, 1);
@@ -189,6 +192,12 @@ void add_worker(App& app, Options& options) {
                    "A queue to serve, with its share of the slots; may be repeated")
       ->type_name("QUEUE[:N]")
       ->allow_extra_args(false);
+  worker
+      ->add_option("--from", chosen.from,
+                   "The broker whose tasks are run; with a password better in the configuration")
+      ->type_name("URL");
+  worker->add_option("--from-queue", chosen.from_queue, "The queue of that broker")
+      ->type_name("QUEUE");
   worker->add_option("--concurrency", chosen.concurrency, "Jobs at once, 1 to 1000 [10]")
       ->type_name("N")
       ->check(between(1, 1000));

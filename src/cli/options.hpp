@@ -168,6 +168,8 @@ struct QueueOptions {
 /// `worker` and `worker list`.
 struct WorkerCommandOptions {
   std::vector<std::string> queues;  ///< "mail", "mail:3"
+  std::string from;                 ///< URL of a broker
+  std::string from_queue;
   std::optional<std::int64_t> concurrency;
   std::string name;
   std::vector<std::string> exec;  ///< the command and its arguments

@@ -44,8 +44,8 @@ std::optional<ExitCode> Session::load(Needs needs, Console& console,
   add_override(overrides, "schema", options_->schema);
   add_override(overrides, "prefix", options_->prefix);
   path_ = config_path(options_->config);
-  loaded_ =
-      config::load({path_, environment, std::move(overrides), needs == Needs::store_and_routes});
+  loaded_ = config::load({path_, environment, std::move(overrides),
+                          needs == Needs::store_and_routes, needs == Needs::store_and_worker});
   for (const auto& problem : loaded_.problems)
     console.complain(problem.origin, problem.message);
   if (loaded_.problems.empty()) return std::nullopt;

@@ -10,8 +10,9 @@
 
 namespace postrider::cli {
 
-/// Whether a command opens destinations: only then are the routes' secrets looked up.
-enum class Needs { store, store_and_routes };
+/// What a command opens beside the store: only then are the secrets of the routes, or of the
+/// worker's broker, looked up.
+enum class Needs { store, store_and_routes, store_and_worker };
 
 /// Settings and database of one command.
 class Session {

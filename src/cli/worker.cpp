@@ -9,6 +9,7 @@
 #include "cli/session.hpp"
 #include "cli/stop_signals.hpp"
 #include "observe/log.hpp"
+#include "registry/registry.hpp"
 #include "registry/runners.hpp"
 
 namespace postrider::cli {
@@ -20,6 +21,8 @@ std::vector<config::Override> worker_overrides(const WorkerCommandOptions& optio
     if (!value.empty()) overrides.push_back({key, value, option});
   };
   add("worker.queues", fmt::format("{}", fmt::join(options.queues, ",")), "--queue");
+  add("worker.from", options.from, "--from");
+  add("worker.from_queue", options.from_queue, "--from-queue");
   add("worker.name", options.name, "--name");
   add("log.level", options.log_level, "--log-level");
   add("log.format", options.log_format, "--log-format");
@@ -64,10 +67,17 @@ class WorkerRun {
 
   ExitCode run() {
     const auto& options = session_.settings().worker;
-    if (const auto faults = validate(options); !faults.empty()) {
+    const auto& from = session_.settings().worker_source;
+    const bool has_source = !from.url.empty() || !from.queue.empty();
+    if (const auto faults = validate(options, has_source); !faults.empty()) {
       for (const auto& fault : faults)
         console_.complain("worker", fault);
       return ExitCode::config;
+    }
+    if (has_source) {
+      auto source = registry::find_source(from.url, {from});
+      if (!source) return console_.fail("worker", source.error());
+      source_ = std::move(source).value();
     }
     if (const auto usable = session_.backend().job_store()->check_schema(session_.deadline());
         !usable) {
@@ -95,7 +105,7 @@ class WorkerRun {
 
   ExitCode work(const JobRunnerFactory& runner, const WorkerOptions& options) {
     Worker worker(session_.backend().job_store, runner, options, system_clock(), *random_,
-                  observer_);
+                  observer_, source_.source);
     const auto stop = [&worker] { worker.request_stop(); };
     signals_.on_stop(stop, stop);
     say_started(options);
@@ -108,12 +118,13 @@ class WorkerRun {
   }
 
   void say_started(const WorkerOptions& options) {
-    log_.write(Severity::info, "worker_started",
-               {{"name", options.name},
-                {"store", session_.backend().shown_url},
-                {"queues", fmt::format("{}", fmt::join(queue_names(options), ","))},
-                {"concurrency", static_cast<std::int64_t>(options.concurrency)},
-                {"runner", runner_}});
+    observe::Fields fields = {{"name", options.name},
+                              {"store", session_.backend().shown_url},
+                              {"queues", fmt::format("{}", fmt::join(queue_names(options), ","))},
+                              {"concurrency", static_cast<std::int64_t>(options.concurrency)},
+                              {"runner", runner_}};
+    if (!source_.shown_url.empty()) fields.emplace_back("from", source_.shown_url);
+    log_.write(Severity::info, "worker_started", fields);
     for (const auto& queue : queue_names(options)) {
       if (has_route(queue)) continue;
       log_.write(Severity::warning, "queue_without_route",
@@ -158,6 +169,7 @@ class WorkerRun {
   observe::LogObserver observer_;
   std::unique_ptr<Random> random_;
   std::string runner_;
+  registry::Source source_;  // empty without `from`
 };
 
 }  // namespace
@@ -165,7 +177,8 @@ class WorkerRun {
 ExitCode run_worker(const Options& options, Console& console) {
   StopSignals signals;
   Session session(options.database);
-  if (const auto failed = session.open(Needs::store, console, worker_overrides(options.worker))) {
+  if (const auto failed =
+          session.open(Needs::store_and_worker, console, worker_overrides(options.worker))) {
     return *failed;
   }
   return WorkerRun(options.worker, session, console, signals).run();

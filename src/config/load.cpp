@@ -145,7 +145,9 @@ class Loader {
     auto* routes = loaded_.settings.routes.data();
     const Target target{&loaded_.settings, route < 0 ? nullptr : routes + route};
     remember({&key, route, value_text(key, *checked), origin});
-    if (!key.expands || (route >= 0 && !request_->destinations)) return key.set(target, *checked);
+    const bool is_used =
+        route >= 0 ? request_->destinations : key.section != "worker" || request_->worker;
+    if (!key.expands || !is_used) return key.set(target, *checked);
     auto expanded = expand(std::get<std::string>(*checked), request_->environment);
     if (!expanded) {
       return problem(origin, fmt::format("{}: {}", full_name(key), expanded.error().message));

@@ -26,6 +26,7 @@ struct LoadRequest {
   /// Whether routes are going to be used. If not, what their `${NAME}` stand for may be missing: a
   /// person who asks for the status need not know the broker's password.
   bool destinations = true;
+  bool worker = false;  ///< the same for the broker of a worker
 };
 
 /// Something that cannot be used.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <postrider/consumer/amqp.hpp>
 #include <postrider/observer.hpp>
 #include <postrider/publisher/amqp.hpp>
 #include <postrider/relay_values.hpp>
@@ -40,6 +41,7 @@ struct Settings {
   std::optional<std::size_t> max_passes;
   WorkerOptions worker;                    ///< `queues` are those of `worker_queues`
   std::vector<std::string> worker_queues;  ///< "mail", or "mail:3" with a weight
+  AmqpSourceOptions worker_source;         ///< its `url` may hold a secret; empty: there is none
   std::vector<RouteSettings> routes;
   LogFormat log_format = LogFormat::automatic;
   Severity log_level = Severity::info;

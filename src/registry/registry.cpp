@@ -19,6 +19,9 @@
 #ifndef POSTRIDER_REGISTRY_AMQP
 #define POSTRIDER_REGISTRY_AMQP 0
 #endif
+#ifndef POSTRIDER_REGISTRY_AMQP_SOURCE
+#define POSTRIDER_REGISTRY_AMQP_SOURCE 0
+#endif
 
 namespace postrider::registry {
 namespace {
@@ -111,6 +114,21 @@ Result<Destination> amqp_destination([[maybe_unused]] const std::string& url,
 #endif
 }
 
+Result<Source> amqp_source([[maybe_unused]] const std::string& url,
+                           [[maybe_unused]] const SourceOptions& options) {
+#if POSTRIDER_REGISTRY_AMQP_SOURCE
+  auto amqp = options.amqp;
+  amqp.url = url;
+  if (const auto faults = validate(amqp); !faults.empty()) {
+    return unusable(fmt::format("{}: {}", redacted(url), fmt::join(faults, " ")));
+  }
+  return Source{fmt::format("{} {}", redacted(url), amqp.queue),
+                [amqp] { return make_amqp_task_source(amqp); }};
+#else
+  return Source{};
+#endif
+}
+
 template <class Made, class Options>
 struct Scheme {
   std::string_view name;
@@ -136,6 +154,13 @@ constexpr std::array destinations{
                                             POSTRIDER_REGISTRY_AMQP, amqp_destination},
     Scheme<Destination, DestinationOptions>{"amqps", "amqps://…", "POSTRIDER_WITH_RABBITMQ",
                                             POSTRIDER_REGISTRY_AMQP, amqp_destination},
+};
+
+constexpr std::array sources{
+    Scheme<Source, SourceOptions>{"amqp", "amqp://…", "POSTRIDER_WITH_RABBITMQ",
+                                  POSTRIDER_REGISTRY_AMQP_SOURCE, amqp_source},
+    Scheme<Source, SourceOptions>{"amqps", "amqps://…", "POSTRIDER_WITH_RABBITMQ",
+                                  POSTRIDER_REGISTRY_AMQP_SOURCE, amqp_source},
 };
 
 template <class Table>
@@ -177,6 +202,10 @@ Result<Backend> open_backend(const std::string& url, const SchemaNames& names) {
 
 Result<Destination> find_destination(const std::string& url, const DestinationOptions& options) {
   return make("destination", destinations, url, options);
+}
+
+Result<Source> find_source(const std::string& url, const SourceOptions& options) {
+  return make("source of tasks", sources, url, options);
 }
 
 }  // namespace postrider::registry

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <postrider/consumer/amqp.hpp>
 #include <postrider/diagnosis.hpp>
 #include <postrider/job_operations.hpp>
 #include <postrider/job_store.hpp>
@@ -22,6 +23,7 @@
 #include <postrider/result.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
+#include <postrider/task_source.hpp>
 
 namespace postrider::registry {
 
@@ -62,6 +64,21 @@ struct Destination {
 /// Errors: as for `open_backend`.
 [[nodiscard]] Result<Destination> find_destination(const std::string& url,
                                                    const DestinationOptions& options);
+
+/// What a worker says of its broker beyond its URL.
+struct SourceOptions {
+  AmqpSourceOptions amqp;  ///< `url` is overwritten
+};
+
+struct Source {
+  std::string shown_url;  ///< without secrets, with the queue: for messages
+  TaskSourceFactory source;
+};
+
+/// The source of tasks that `url` names: amqp://… or amqps://….
+///
+/// Errors: as for `open_backend`.
+[[nodiscard]] Result<Source> find_source(const std::string& url, const SourceOptions& options);
 
 /// `url` with passwords replaced by ***: what stands between the user's name and the last @, and
 /// query parameters whose names speak of a secret.

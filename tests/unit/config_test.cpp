@@ -553,6 +553,18 @@ TEST_F(ConfigTest, who_needs_no_destination_needs_no_broker_password) {
   EXPECT_THAT(problems(text), IsEmpty());
 }
 
+TEST_F(ConfigTest, only_a_worker_needs_the_password_of_its_broker) {
+  const std::string text = "[worker]\nfrom = \"amqp://u:${NONE}@h/\"\nfrom_queue = \"mail\"\n";
+  EXPECT_THAT(problems(text), IsEmpty());
+  request_.worker = true;
+  EXPECT_THAT(problems(text), ElementsAre(HasSubstr("2: worker.from: the environment variable")));
+  variables_["NONE"] = "secret";
+  const auto loaded = load_text(text);
+  EXPECT_THAT(loaded.problems, IsEmpty());
+  EXPECT_EQ(loaded.settings.worker_source.url, "amqp://u:secret@h/");
+  EXPECT_EQ(loaded.settings.worker_source.queue, "mail");
+}
+
 TEST_F(ConfigTest, a_value_that_may_be_secret_is_in_no_message) {
   variables_["POSTRIDER_STORE"] = std::string(5000, 'c') + "canary";
   const auto found =

@@ -44,6 +44,13 @@ std::string destination_error(const std::string& url) {
   return destination.ok() ? "none" : destination.error().message;
 }
 
+std::string source_error(const std::string& url, const std::string& queue) {
+  SourceOptions options;
+  options.amqp.queue = queue;
+  const auto source = find_source(url, options);
+  return source.ok() ? "none" : source.error().message;
+}
+
 TEST(Registry, says_what_is_wrong_with_a_url_and_what_would_be_right) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {store_error("app.db"), "such as sqlite:PATH"},
@@ -54,6 +61,8 @@ TEST(Registry, says_what_is_wrong_with_a_url_and_what_would_be_right) {
       {destination_error("kafka://x"), "file:PATH, stdout:, amqp://…, amqps://…"},
       {destination_error("file:"), "names no file"},
       {destination_error("stdout:x"), "Write stdout:."},
+      {source_error("rabbit", "q"), "such as amqp://"},
+      {source_error("sqlite:canary", "q"), "'sqlite:' is no source of tasks"},
   };
   for (const auto& [message, expected] : rows) {
     EXPECT_THAT(message, AllOf(HasSubstr(expected), Not(HasSubstr("canary"))));
@@ -75,6 +84,20 @@ TEST(Registry, opens_what_it_knows) {
   EXPECT_EQ(find_destination("file:a", {7, {}}).value().publisher()->traits().window, 7U);
 }
 
+TEST(Registry, shows_where_tasks_come_from_without_the_password) {
+  SourceOptions options;
+  options.amqp.queue = "shipping";
+  const auto source = find_source("amqp://u:canary@host/jobs", options);
+  if (!source && source.error().code == ErrorCode::unsupported) {
+    GTEST_SKIP() << "built without RabbitMQ";
+  }
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->shown_url, "amqp://u:***@host/jobs shipping");
+  EXPECT_EQ(source->source()->traits().name, "amqp");
+  EXPECT_THAT(source_error("amqp://u:canary@host/jobs", ""),
+              AllOf(HasSubstr("queue has 0 bytes"), Not(HasSubstr("canary"))));
+}
+
 TEST(Registry, what_cannot_run_jobs_is_refused_before_a_worker_starts) {
   EXPECT_EQ(find_runner(RunnerChoice{}).error().disposition, Disposition::stop);
   RunnerChoice http;
@@ -91,6 +114,7 @@ TEST(Registry, a_backend_that_this_build_lacks_is_named_with_the_way_to_get_it) 
       {store_error("postgres://u:canary@h/d"), "POSTRIDER_WITH_POSTGRES=ON"},
       {destination_error("amqp://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
       {destination_error("amqps://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
+      {source_error("amqp://u:canary@h/", "q"), "POSTRIDER_WITH_RABBITMQ=ON"},
   };
   for (const auto& [message, option] : rows) {
     if (message == "none") continue;  // built in
