@@ -128,8 +128,15 @@ std::unique_ptr<Running> JobProcesses::start_relay() {
 
 std::unique_ptr<Running> JobProcesses::start_worker(const std::string& script,
                                                     const std::vector<std::string>& more) {
+  return start_worker_of({"--queue", "work"}, script, more);
+}
+
+std::unique_ptr<Running> JobProcesses::start_worker_of(const std::vector<std::string>& from,
+                                                       const std::string& script,
+                                                       const std::vector<std::string>& more) {
   shop_.write("handle.sh", std::string(record_of_run) + script);
-  std::vector<std::string> words = {"worker", "--queue", "work", "--log-format", "json"};
+  std::vector<std::string> words = {"worker", "--log-format", "json"};
+  words.insert(words.end(), from.begin(), from.end());
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), {"--exec", "sh", "handle.sh"});
   auto worker = shop_.start(words);

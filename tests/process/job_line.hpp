@@ -71,6 +71,10 @@ class JobProcesses : public ::testing::TestWithParam<JobDatabaseCase> {
   /// A worker of the queue "work". The script's text follows a line that records the run.
   [[nodiscard]] std::unique_ptr<Running> start_worker(const std::string& script,
                                                       const std::vector<std::string>& more = {});
+  /// The same, told by `from` where its jobs come from.
+  [[nodiscard]] std::unique_ptr<Running> start_worker_of(const std::vector<std::string>& from,
+                                                         const std::string& script,
+                                                         const std::vector<std::string>& more = {});
 
   /// The first column of the first row; empty when there is none.
   std::string value(const std::string& sql);
