@@ -152,7 +152,7 @@ TEST(WorkerTickets, What_cannot_be_recorded_yet_stays_unacknowledged) {
   script.run_tickets({1});
   script.end(1);
   (void)script.take<Record>();
-  script.fail_store();
+  script.fail_record();
   EXPECT_TRUE(script.acknowledged().empty());
   script.advance(seconds(20));
   script.settle_beats();
@@ -183,7 +183,7 @@ TEST(WorkerTickets, An_end_that_the_store_refuses_for_good_holds_no_ticket) {
   script.run_tickets({1});
   script.end(1);
   (void)script.take<Record>();
-  script.fail_store(Disposition::reject);
+  script.fail_record(Disposition::reject);
   EXPECT_THAT(script.acknowledged(), ElementsAre(1U));
 }
 
