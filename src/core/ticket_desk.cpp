@@ -11,10 +11,15 @@ namespace {
 // Of a ticket whose connection is gone: there is nothing to acknowledge until it comes again.
 constexpr TicketTag no_tag{};
 
+bool is_same(const Ticket& one, const Ticket& other) {
+  return one.dispatch_id == other.dispatch_id && one.delivery_id == other.delivery_id &&
+         one.job == other.job;
+}
+
 }  // namespace
 
 void TicketDesk::offer(Ticket ticket) {
-  auto* const known = tag_of(ticket.dispatch_id);
+  auto* const known = tag_of_original(ticket);
   if (known == nullptr) {
     waiting_.push_back({std::move(ticket), false});
   } else if (known->connection == ticket.tag.connection) {
@@ -24,11 +29,12 @@ void TicketDesk::offer(Ticket ticket) {
   }
 }
 
-TicketTag* TicketDesk::tag_of(const DispatchId& dispatch) {
-  if (const auto found = held_.find(dispatch); found != held_.end()) return &found->second;
+TicketTag* TicketDesk::tag_of_original(const Ticket& copy) {
+  const auto held = held_.find(copy.dispatch_id);
+  if (held != held_.end() && is_same(held->second, copy)) return &held->second.tag;
   for (auto* const entries : {&waiting_, &asked_}) {
     for (auto& entry : *entries)
-      if (entry.ticket.dispatch_id == dispatch) return &entry.ticket.tag;
+      if (is_same(entry.ticket, copy)) return &entry.ticket.tag;
   }
   return nullptr;
 }
@@ -40,8 +46,8 @@ void TicketDesk::forget_connection() {
     for (auto& entry : *entries)
       entry.ticket.tag = no_tag;
   }
-  for (auto& [dispatch, tag] : held_)
-    tag = no_tag;
+  for (auto& [dispatch, ticket] : held_)
+    ticket.tag = no_tag;
 }
 
 void TicketDesk::give_back_waiting() {
@@ -73,7 +79,7 @@ Ticket TicketDesk::next_answered() {
 }
 
 void TicketDesk::hold(const Ticket& ticket) {
-  held_.insert_or_assign(ticket.dispatch_id, ticket.tag);
+  held_.insert_or_assign(ticket.dispatch_id, ticket);
 }
 
 void TicketDesk::acknowledge(const TicketTag& tag) {
@@ -98,7 +104,7 @@ std::size_t TicketDesk::give_up_doubtful() {
 void TicketDesk::release(const DispatchId& dispatch) {
   const auto found = held_.find(dispatch);
   if (found == held_.end()) return;
-  acknowledge(found->second);
+  acknowledge(found->second.tag);
   held_.erase(found);
 }
 

@@ -10,7 +10,8 @@
 ///
 /// When its connection is lost, what waits is forgotten, as the broker gives it out again; what is
 /// held goes on. Such a ticket may come again under another tag: whoever holds its dispatch takes
-/// the new tag over, so that one dispatch is never run twice in one worker.
+/// the new tag over, so that one dispatch is never run twice in one worker. A ticket that names the
+/// dispatch of another job is no copy: it must not stand in the way of the right one.
 ///
 /// Memory is bounded by the prefetch of the source.
 
@@ -73,11 +74,11 @@ class TicketDesk {
     bool again = false;  // an earlier start may have been applied
   };
 
-  [[nodiscard]] TicketTag* tag_of(const DispatchId& dispatch);
+  [[nodiscard]] TicketTag* tag_of_original(const Ticket& copy);
 
   std::deque<Entry> waiting_;
   std::deque<Entry> asked_;
-  std::map<DispatchId, TicketTag> held_;
+  std::map<DispatchId, Ticket> held_;
   std::vector<TicketTag> to_acknowledge_;
 };
 

@@ -121,7 +121,7 @@ class WorkerCore {
   static constexpr milliseconds gather_time{1};
   static constexpr milliseconds least_backoff{100};
   static constexpr milliseconds most_store_backoff{10'000};
-  static constexpr milliseconds most_source_backoff{30'000};
+  static constexpr milliseconds most_source_backoff{10'000};
   // One transaction each: the first of them should not wait for too many others.
   static constexpr std::size_t most_starts_per_call = 8;
   // Beyond those that may run, so that a slot which becomes free need not wait for the broker. Each

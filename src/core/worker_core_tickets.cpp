@@ -88,9 +88,11 @@ void WorkerCore::on(worker_input::Offered& offered) {
 }
 
 void WorkerCore::tell_refused(const RefusedTasks& refused) {
-  tell(NoticeKind::task_refused, std::to_string(refused.count) +
-                                     " messages were no tasks and are off the queue: " +
-                                     refused.reason + "; look who else sends there");
+  const auto* const are_off = refused.count == 1
+                                  ? " message was no task and is off the queue: "
+                                  : " messages were no tasks and are off the queue: ";
+  tell(NoticeKind::task_refused,
+       std::to_string(refused.count) + are_off + refused.reason + "; look who else sends there");
 }
 
 // How many may be asked for now, were it their time. A take that is due has its half kept for it,

@@ -51,6 +51,16 @@ TEST(TicketDesk, A_copy_on_the_same_connection_is_acknowledged_at_once) {
   EXPECT_EQ(desk.waiting(), 1U);
 }
 
+TEST(TicketDesk, A_ticket_that_names_another_job_does_not_stand_in_the_way_of_the_right_one) {
+  TicketDesk desk;
+  auto wrong = ticket(1, {1, 7});
+  wrong.job = "another";
+  desk.offer(wrong);
+  desk.offer(ticket(1, {1, 8}));
+  EXPECT_THAT(desk.take_acknowledgements(), IsEmpty());
+  EXPECT_EQ(desk.ask(2, worker).size(), 2U) << "the store tells which of them is right";
+}
+
 TEST(TicketDesk, What_runs_takes_over_the_tag_of_the_next_connection) {
   TicketDesk desk;
   run(desk, 1, {1, 7});
