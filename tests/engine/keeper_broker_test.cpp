@@ -114,7 +114,8 @@ TEST_F(KeeperBroker, R_203_a_queue_that_is_missing_uses_an_attempt_of_each_task_
   ASSERT_EQ(refused.size(), 2U);
   for (const auto& job : refused) {
     EXPECT_EQ(job.attempts, 1);
-    EXPECT_EQ(job.failure_code, "unroutable");
+    EXPECT_EQ(job.failure_code, job_code::send_refused);
+    EXPECT_NE(job.failure_detail.find("unroutable"), std::string::npos) << job.failure_detail;
   }
 }
 

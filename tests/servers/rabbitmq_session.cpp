@@ -35,7 +35,10 @@ std::vector<amqp_table_entry_t> table_of(const QueueArguments& arguments) {
   for (const auto& [name, value] : arguments) {
     amqp_table_entry_t entry{};
     entry.key = bytes_of(name);
-    if (std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    const bool is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
+      return c >= '0' && c <= '9';
+    });
+    if (is_number) {
       entry.value.kind = AMQP_FIELD_KIND_I64;
       entry.value.value.i64 = std::stoll(value);
     } else {
