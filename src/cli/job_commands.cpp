@@ -183,6 +183,7 @@ void add_worker(App& app, Options& options) {
       "JSON on standard input. Its exit code 0 is done, 75 retry, any other one fail.\n"
       "--from is for routes with `job` and `to`: their relay hands tasks to RabbitMQ, and\n"
       "--from-queue, which must exist, is where they arrive. --queue is for all other jobs.\n"
+      "A password belongs into the configuration: worker.from, or POSTRIDER_WORKER_FROM.\n"
       "The first signal waits for what runs, the second asks it to stop. Exit code 75 when jobs\n"
       "were given back unfinished.");
   worker->require_subcommand(0, 1);
@@ -192,10 +193,7 @@ void add_worker(App& app, Options& options) {
                    "A queue to serve, with its share of the slots; may be repeated")
       ->type_name("QUEUE[:N]")
       ->allow_extra_args(false);
-  worker
-      ->add_option("--from", chosen.from,
-                   "The broker whose tasks are run; with a password better in the configuration")
-      ->type_name("URL");
+  worker->add_option("--from", chosen.from, "The broker whose tasks are run")->type_name("URL");
   worker->add_option("--from-queue", chosen.from_queue, "The queue of that broker")
       ->type_name("QUEUE");
   worker->add_option("--concurrency", chosen.concurrency, "Jobs at once, 1 to 1000 [10]")
