@@ -93,7 +93,7 @@ TEST_P(JobsByBroker, One_worker_serves_a_queue_of_the_database_and_one_of_the_br
 }
 
 TEST_P(JobsByBroker, R_179_a_task_whose_deadline_passed_in_the_queue_is_dropped_with_both_ids) {
-  prepare("", broker_route("ship", "timeout = \"200ms\"\n"));
+  prepare("", broker_route("ship", "timeout = \"200ms\"\nretry_delays = []\n"));
   const auto relay = start_relay();
   write_event_of("1");
   ASSERT_TRUE(come_to(1, "status = 'failed' AND failure_code = 'timed_out'")) << relay->err();

@@ -62,6 +62,7 @@ TEST_P(JobsInTrouble, JT_09_of_a_worker_killed_before_the_acknowledgement_the_jo
 }
 
 TEST_P(JobsInTrouble, A_broker_that_restarts_ends_no_worker_and_loses_no_job) {
+  relay_settings_ = "probe_most = \"1s\"\n";
   prepare("", broker_route("print"));
   const auto relay = start_relay();
   const auto worker =
