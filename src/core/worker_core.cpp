@@ -21,7 +21,7 @@ WorkerCore::WorkerCore(WorkerInfo info, WorkerOptions options, Abilities abiliti
       takes_{{least_backoff, most_store_backoff, random}},
       records_{{least_backoff, most_store_backoff, random}},
       source_backoff_(least_backoff, most_source_backoff, random),
-      starts_backoff_(least_backoff, most_store_backoff, random),
+      starts_{{least_backoff, most_store_backoff, random}},
       beat_backoff_(std::min(least_backoff, options_.heartbeat), options_.heartbeat, random) {
   POSTRIDER_ASSERT(slots_ > 0);
 }
@@ -219,7 +219,7 @@ void WorkerCore::call_failed(Calls& calls, const Error& error) {
 }
 
 bool WorkerCore::store_fails() const noexcept {
-  return takes_.backoff.failing() || records_.backoff.failing();
+  return takes_.backoff.failing() || records_.backoff.failing() || starts_.backoff.failing();
 }
 
 // A person has to act: it ends as if it had been asked to.

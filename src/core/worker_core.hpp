@@ -209,7 +209,6 @@ class WorkerCore {
   void tell_refused(const RefusedTasks& refused);
   void on_worker_gone(Ticket ticket);
   void starts_failed(const Error& error);
-  void starts_succeeded();
   void stop_intake();
   void open_source();
   void ask_starts();
@@ -277,14 +276,12 @@ class WorkerCore {
   bool source_has_worked_ = false;
   bool source_fails_ = false;  // told, and not recovered
   Backoff source_backoff_;
-  Instant source_at_{};         // not opened before
-  Instant source_opened_at_{};  // with `open`
-  bool starts_open_ = false;
+  Instant source_at_{};             // not opened before
+  Instant source_opened_at_{};      // with `open`
+  Calls starts_;                    // on a connection of their own
   bool starts_await_beat_ = false;  // is this worker still known?
   bool starts_first_ = false;       // the turn of tickets, when both want the last slot
   WorkerId starting_as_;            // who the open starts are for
-  Backoff starts_backoff_;
-  Instant starts_at_{};  // not before
 
   bool beat_open_ = false;
   Instant beat_at_{};

@@ -99,7 +99,7 @@ void WorkerCore::tell_refused(const RefusedTasks& refused) {
 // also while a record is in its way. In a stop only those are asked for that may run already
 // without our knowledge, to give them back.
 std::size_t WorkerCore::startable() const {
-  if (starts_open_ || starts_await_beat_) return 0;
+  if (starts_.open || starts_await_beat_) return 0;
   if (is_stopping()) return std::min(tickets_.doubtful(), most_starts_per_call);
   if (tickets_.waiting() == 0 || !may_take()) return 0;
   auto free = free_slots();
@@ -111,29 +111,28 @@ std::size_t WorkerCore::startable() const {
 std::size_t WorkerCore::slots_for_takes() const {
   const auto free = free_slots();
   const bool both =
-      tickets_.waiting() > 0 && !starts_open_ && !starts_await_beat_ && now_ >= starts_at_;
+      tickets_.waiting() > 0 && !starts_.open && !starts_await_beat_ && now_ >= starts_.at;
   return both ? free - std::min(tickets_.waiting(), free / 2) : free;
 }
 
 void WorkerCore::ask_starts() {
-  if (now_ < starts_at_) return;
+  if (now_ < starts_.at) return;
   const auto most = startable();
   if (most == 0) return;
-  starts_open_ = true;
+  starts_.open = true;
   starts_first_ = false;
   starting_as_ = info_.id;
   actions_.emplace_back(worker_action::StartTickets{tickets_.ask(most, info_.id)});
 }
 
 void WorkerCore::on(worker_input::TicketsStarted& started) {
-  POSTRIDER_ASSERT(starts_open_ && started.answers.size() <= tickets_.asked());
-  starts_open_ = false;
+  POSTRIDER_ASSERT(starts_.open && started.answers.size() <= tickets_.asked());
   for (auto& answer : started.answers)
     take_up_ticket(tickets_.next_answered(), answer);
   if (started.failure) {
     starts_failed(*started.failure);
   } else {
-    starts_succeeded();
+    call_succeeded(starts_);
   }
 }
 
@@ -180,35 +179,23 @@ void WorkerCore::on_worker_gone(Ticket ticket) {
   if (!beat_open_) beat_at_ = now_;
 }
 
-void WorkerCore::starts_succeeded() {
-  if (starts_backoff_.failing()) tell(NoticeKind::store_recovered, "worker " + info_.name);
-  starts_backoff_.reset();
-  starts_at_ = now_;
-}
-
 // The first that was not answered may have been started all the same: it is asked for again, so
 // that it does not wait for its deadline.
 void WorkerCore::starts_failed(const Error& error) {
+  call_failed(starts_, error);
   tickets_.put_back_after_failure();
-  if (!starts_backoff_.failing()) {
-    tell(NoticeKind::store_failed, error.message, to_string(error.code));
-  }
-  starts_at_ = now_ + starts_backoff_.next();
-  if (is_stopping()) {
-    tickets_.give_back_waiting();
-    starts_at_ = std::min(starts_at_, std::max(now_, record_until_));
-    if (now_ >= record_until_) report_.unrecorded += tickets_.give_up_doubtful();
-  }
-  if (error.disposition == Disposition::stop) give_up(error);
+  if (!is_stopping()) return;
+  tickets_.give_back_waiting();
+  if (now_ >= record_until_) report_.unrecorded += tickets_.give_up_doubtful();
 }
 
 bool WorkerCore::tickets_are_settled() const {
-  return !starts_open_ && tickets_.doubtful() == 0;
+  return !starts_.open && tickets_.doubtful() == 0;
 }
 
 std::optional<Instant> WorkerCore::tickets_wake_at() const {
   std::optional<Instant> wake;
-  if (startable() > 0) wake = starts_at_;
+  if (startable() > 0) wake = starts_.at;
   if (source_is_wanted()) wake = std::min(source_at_, wake.value_or(source_at_));
   return wake;
 }

@@ -4,8 +4,8 @@
 ///
 /// Whoever drives the core executes actions in the order given. Of `Take`, `Record`, `Beat` and
 /// `StartTickets` at most one each is open at a time: the next one only after the answer to the
-/// last, or its failure, was given as input. Where calls do not overlap, `Take` and `Record` are not
-/// open together.
+/// last, or its failure, was given as input. Where calls do not overlap, `Take` and `Record` are
+/// not open together.
 ///
 /// The actions about the source are for a worker that has one; `SourceOpened` or `SourceFailed`
 /// answers `OpenSource`, and `SourceFailed` comes whenever the connection is lost, before anything

@@ -136,9 +136,9 @@ WorkerInfo WorkerEngine::info_of_start() {
 
 Result<WorkerReport> WorkerEngine::work() {
   const auto traits = runner().traits();
-  core_.emplace(info_of_start(), options_,
-                core::WorkerCore::Abilities{traits.slots, traits.can_kill, record_store_ != nullptr},
-                ids_, random_);
+  const core::WorkerCore::Abilities abilities{traits.slots, traits.can_kill,
+                                              record_store_ != nullptr};
+  core_.emplace(info_of_start(), options_, abilities, ids_, random_);
   open_lanes();
   take_step({core::worker_input::Begin{source_ != nullptr}});
   while (!done_)
