@@ -54,7 +54,9 @@ class JobStore {
   ///
   /// Order: by priority, due time and id within a queue. Of one serial key at most `serial_limit`
   ///   are dispatched, and none before an earlier open one. Nobody waits for rows that another
-  ///   worker is taking. A row whose worker has been declared dead, or is unknown, takes nothing.
+  ///   worker is taking, but takers of a queue with a rate, or of one key with a limit above 1, may
+  ///   come one after the other. A worker that has been declared dead, or is unknown, takes
+  ///   nothing.
   /// Cost: of what is returned, whatever waits, is delayed or has ended.
   virtual Result<TaskBatch> take(const TakeRequest& request, Deadline deadline) = 0;
 

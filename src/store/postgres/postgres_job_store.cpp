@@ -26,31 +26,39 @@ constexpr std::size_t most_lost = 1'000'000;
 /// again. Each look sees one slot more taken, so a few are enough; a caller may repeat the call.
 constexpr int most_looks = 5;
 constexpr std::string_view slot_is_taken = "23505";
+constexpr std::string_view slots_were_taken_crosswise = "40P01";
 
 std::int64_t bounded(std::size_t count, std::size_t most) {
   return static_cast<std::int64_t>(std::min(count, most));
 }
 
-Call take_call(const TakeRequest& request, const std::vector<Uuid>& dispatches) {
+std::vector<std::string> queues_of(const TakeRequest& request) {
   std::vector<std::string> queues;
-  std::vector<std::int64_t> shares;
-  for (const auto& share : request.queues) {
+  for (const auto& share : request.queues)
     queues.push_back(share.queue);
+  return queues;
+}
+
+Call turns_call(const TakeRequest& request) {
+  Call call{"jobs_take_turns"};
+  call.parameters.texts(queues_of(request));
+  return call;
+}
+
+Call take_call(const TakeRequest& request, const std::vector<Uuid>& dispatches) {
+  std::vector<std::int64_t> shares;
+  for (const auto& share : request.queues)
     shares.push_back(bounded(share.at_most, most_tasks));
-  }
   Call call{"jobs_take"};
   call.parameters.time_if(request.now).uuid(request.worker.value());
-  call.parameters.texts(queues).integers(shares).integer(request.ageing.count());
+  call.parameters.texts(queues_of(request)).integers(shares).integer(request.ageing.count());
   call.parameters.integer(bounded(request.limit, most_tasks)).uuids(dispatches);
   return call;
 }
 
 Call next_due_call(const TakeRequest& request) {
-  std::vector<std::string> queues;
-  for (const auto& share : request.queues)
-    queues.push_back(share.queue);
   Call call{"jobs_next_due"};
-  call.parameters.time_if(request.now).texts(queues);
+  call.parameters.time_if(request.now).texts(queues_of(request));
   return call;
 }
 
@@ -213,7 +221,8 @@ class PostgresJobStore final : public JobStore {
     std::vector<Uuid> dispatches;
     for (auto left = bounded(request.limit, most_tasks); left > 0; --left)
       dispatches.push_back(ids_.next());
-    const std::vector<Call> calls = {take_call(request, dispatches), next_due_call(request)};
+    const std::vector<Call> calls = {turns_call(request), take_call(request, dispatches),
+                                     next_due_call(request)};
     const auto results = write_slots(calls, deadline);
     if (!results) {
       if (results.error().disposition == Disposition::in_doubt) {
@@ -222,7 +231,7 @@ class PostgresJobStore final : public JobStore {
       }
       return results.error();
     }
-    auto batch = read_batch(results->at(0), results->at(1));
+    auto batch = read_batch(results->at(1), results->at(2));
     batch.more = reached_a_limit(batch, request);
     return batch;
   }
@@ -313,7 +322,8 @@ class PostgresJobStore final : public JobStore {
     for (int looks = 1;; ++looks) {
       auto results = connection_.write(calls, deadline);
       if (results || looks == most_looks) return results;
-      if (results.error().native_code != slot_is_taken) return results;
+      const auto& code = results.error().native_code;
+      if (code != slot_is_taken && code != slots_were_taken_crosswise) return results;
     }
   }
 

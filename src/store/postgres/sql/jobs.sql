@@ -19,9 +19,11 @@
 -- row with a serial key is taken when fewer open rows than its limit stand before it, and a slot is
 -- free (outbox_jobs_serial_idx, outbox_jobs_serial_slot_key). Rows that wait for a key whose slots
 -- are all taken (`full_keys`, found among what runs) are stepped over, 2 us each, measured; a row
--- that waits for a delayed one of its key costs a probe. Two takers with old snapshots may still
--- want one slot, and the unique index ends one of them: the caller then takes again. Rows of queues
--- with a rate wait for each other at the bucket, not at the jobs.
+-- that waits for a delayed one of its key costs a probe. Of a key with a great limit the last row
+-- that may run is found once (`wide_keys`): counting what stands before each row would cost its
+-- limit for each. Two takers with old snapshots may still want one slot, and the unique index ends
+-- one of them: the caller then takes again (see jobs_take_turns). Takers of queues with a rate wait
+-- for each other at the bucket, not at the jobs.
 -- Only here: works on sets; SQLite goes row by row.
 WITH RECURSIVE clock AS MATERIALIZED (
   SELECT coalesce($1::timestamptz, clock_timestamp()) AS now),
@@ -76,10 +78,10 @@ full_keys AS MATERIALIZED (
       AND u.serial_slot IS NOT NULL) AS r
   WHERE r.running >= r.serial_limit),
 lanes AS (
-  SELECT a.queue, h.priority, h.available_at
+  SELECT a.queue, h.priority, h.available_at, h.serial_key, h.serial_limit
   FROM asked AS a
     CROSS JOIN LATERAL (
-      SELECT d.priority, d.available_at
+      SELECT d.priority, d.available_at, d.serial_key, d.serial_limit
       FROM {schema}{prefix}outbox_deliveries AS d
       WHERE d.queue = a.queue
         AND d.status = 'pending'
@@ -88,10 +90,10 @@ lanes AS (
       LIMIT 1) AS h
   WHERE a.at_most > 0
   UNION ALL
-  SELECT l.queue, h.priority, h.available_at
+  SELECT l.queue, h.priority, h.available_at, h.serial_key, h.serial_limit
   FROM lanes AS l
     CROSS JOIN LATERAL (
-      SELECT d.priority, d.available_at
+      SELECT d.priority, d.available_at, d.serial_key, d.serial_limit
       FROM {schema}{prefix}outbox_deliveries AS d
       WHERE d.queue = l.queue
         AND d.priority > l.priority
@@ -99,6 +101,34 @@ lanes AS (
         AND d.transport = 'database'
       ORDER BY d.priority, d.available_at
       LIMIT 1) AS h),
+wide_keys AS MATERIALIZED (
+  -- Keys with a limit above 1 of which something runs or stands in front: the last of their rows
+  -- that may run, found once and not for each row.
+  SELECT
+    k.queue,
+    k.serial_key,
+    k.serial_limit,
+    coalesce(f.event_seq, 9223372036854775807) AS event_seq,
+    coalesce(f.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff') AS id
+  FROM (
+    SELECT u.queue, u.serial_key, u.serial_limit
+    FROM {schema}{prefix}outbox_deliveries AS u
+    WHERE u.queue = ANY ($3::text[])
+      AND u.serial_slot IS NOT NULL
+      AND u.serial_limit > 1
+    UNION
+    SELECT l.queue, l.serial_key, l.serial_limit
+    FROM lanes AS l
+    WHERE l.serial_limit > 1) AS k
+    LEFT JOIN LATERAL (
+      SELECT h.event_seq, h.id
+      FROM {schema}{prefix}outbox_deliveries AS h
+      WHERE h.queue = k.queue
+        AND h.serial_key = k.serial_key
+        AND h.status IN ('pending', 'dispatched')
+      ORDER BY h.event_seq, h.id
+      OFFSET k.serial_limit - 1
+      LIMIT 1) AS f ON true),
 picked AS MATERIALIZED (
   SELECT p.id, p.queue, p.serial_key, p.serial_limit, p.event_seq, row_number() OVER () AS place
   FROM (
@@ -138,54 +168,62 @@ picked AS MATERIALIZED (
                   (d.queue, d.serial_key, d.serial_limit) NOT IN (
                     SELECT f.queue, f.serial_key, f.serial_limit
                     FROM full_keys AS f)
-                  AND (
-                    SELECT count(*)
-                    FROM (
-                      SELECT 1
-                      FROM {schema}{prefix}outbox_deliveries AS h
-                      WHERE h.queue = d.queue
-                        AND h.serial_key = d.serial_key
-                        AND h.status IN ('pending', 'dispatched')
-                        AND (h.event_seq, h.id) < (d.event_seq, d.id)
-                      LIMIT d.serial_limit) AS h) < d.serial_limit
-                  AND (
-                    SELECT count(*)
-                    FROM {schema}{prefix}outbox_deliveries AS u
-                    WHERE u.queue = d.queue
-                      AND u.serial_key = d.serial_key
-                      AND u.serial_slot IS NOT NULL) < d.serial_limit))
+                  AND coalesce(
+                    (
+                      SELECT (d.event_seq, d.id) <= (k.event_seq, k.id)
+                      FROM wide_keys AS k
+                      WHERE k.queue = d.queue
+                        AND k.serial_key = d.serial_key
+                        AND k.serial_limit = d.serial_limit),
+                    (
+                      SELECT count(*)
+                      FROM (
+                        SELECT 1
+                        FROM {schema}{prefix}outbox_deliveries AS h
+                        WHERE h.queue = d.queue
+                          AND h.serial_key = d.serial_key
+                          AND h.status IN ('pending', 'dispatched')
+                          AND (h.event_seq, h.id) < (d.event_seq, d.id)
+                        LIMIT d.serial_limit) AS h) < d.serial_limit)))
             ORDER BY d.available_at, d.id
             LIMIT a.at_most
             FOR NO KEY UPDATE OF d SKIP LOCKED) AS j
         LIMIT a.at_most) AS t
     LIMIT $6::bigint) AS p
   LIMIT 1000),
+free_slots AS MATERIALIZED (
+  SELECT k.queue, k.serial_key, s.slot, s.nth
+  FROM (
+    SELECT p.queue, p.serial_key, max(p.serial_limit) AS serial_limit, count(*) AS jobs
+    FROM picked AS p
+    WHERE p.serial_key IS NOT NULL
+    GROUP BY p.queue, p.serial_key) AS k
+    CROSS JOIN LATERAL (
+      SELECT g.slot, row_number() OVER (ORDER BY g.slot) AS nth
+      FROM (
+        SELECT n.slot
+        FROM generate_series(0, k.serial_limit - 1) AS n (slot)
+        EXCEPT
+        SELECT u.serial_slot
+        FROM {schema}{prefix}outbox_deliveries AS u
+        WHERE u.queue = k.queue
+          AND u.serial_key = k.serial_key
+          AND u.serial_slot IS NOT NULL) AS g
+      ORDER BY g.slot
+      LIMIT k.jobs) AS s),
 slotted AS MATERIALIZED (
-  SELECT
-    n.id,
-    n.place,
-    n.serial_key IS NOT NULL AS serial,
-    CASE
-      WHEN n.serial_key IS NOT NULL THEN (
-        SELECT s.slot
-        FROM generate_series(0, n.serial_limit - 1) AS s (slot)
-        WHERE NOT EXISTS (
-          SELECT 1
-          FROM {schema}{prefix}outbox_deliveries AS u
-          WHERE u.queue = n.queue
-            AND u.serial_key = n.serial_key
-            AND u.serial_slot = s.slot)
-        ORDER BY s.slot
-        OFFSET n.nth - 1
-        LIMIT 1)
-    END AS slot
+  SELECT n.id, n.place, n.serial_key IS NOT NULL AS serial, f.slot
   FROM (
     SELECT
       p.*,
       row_number() OVER (
         PARTITION BY p.queue, p.serial_key
         ORDER BY p.event_seq, p.id) AS nth
-    FROM picked AS p) AS n),
+    FROM picked AS p) AS n
+    LEFT JOIN free_slots AS f ON f.queue = n.queue
+      AND f.serial_key = n.serial_key
+      AND f.nth = n.nth
+      AND f.slot < n.serial_limit),
 taken AS (
   UPDATE {schema}{prefix}outbox_deliveries AS d
   SET status = 'dispatched',
@@ -225,6 +263,35 @@ SELECT
 FROM taken AS t
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq
 ORDER BY t.place;
+
+-- name: jobs_take_turns
+-- Before jobs_take, in its transaction and with a snapshot of its own: where one of the queues $1 has
+-- a rate, or a key with a limit above 1 in front, takers come one after the other, until COMMIT.
+-- They would want the same slots, wait for each other at the unique index and end there, or in a
+-- deadlock; or wait at the bucket and then look at rows that are taken. Lock class: that of
+-- outbox_lock_aggregate and 1. Index: outbox_jobs_take_idx, a probe per queue.
+-- Only here: SQLite has one writer.
+SELECT pg_advisory_xact_lock(
+  1349743989,
+  hashtext('{schema}{prefix}outbox_deliveries ' || q.queue))
+FROM (
+  SELECT DISTINCT a.queue
+  FROM unnest($1::text[]) AS a (queue)
+  WHERE (
+    SELECT d.serial_limit
+    FROM {schema}{prefix}outbox_deliveries AS d
+    WHERE d.queue = a.queue
+      AND d.status = 'pending'
+      AND d.transport = 'database'
+    ORDER BY d.priority, d.available_at
+    LIMIT 1) > 1
+    OR EXISTS (
+      SELECT 1
+      FROM {schema}{prefix}outbox_queues AS r
+      WHERE r.queue = a.queue
+        AND r.rate_limit IS NOT NULL
+        AND r.paused_at IS NULL)
+  ORDER BY a.queue) AS q;
 
 -- name: jobs_taken
 -- What of these dispatches worker $2 has, as tasks: after a take of which nobody knows whether it
@@ -411,32 +478,39 @@ admitted AS MATERIALIZED (
     LEFT JOIN buckets AS b ON b.queue = r.queue
   WHERE q.queue IS NULL
     OR r.nth <= floor(b.tokens + 1e-9)),
+free_slots AS MATERIALIZED (
+  SELECT k.queue, k.serial_key, s.slot, s.nth
+  FROM (
+    SELECT p.queue, p.serial_key, max(p.serial_limit) AS serial_limit, count(*) AS jobs
+    FROM admitted AS p
+    WHERE p.serial_key IS NOT NULL
+    GROUP BY p.queue, p.serial_key) AS k
+    CROSS JOIN LATERAL (
+      SELECT g.slot, row_number() OVER (ORDER BY g.slot) AS nth
+      FROM (
+        SELECT n.slot
+        FROM generate_series(0, k.serial_limit - 1) AS n (slot)
+        EXCEPT
+        SELECT u.serial_slot
+        FROM {schema}{prefix}outbox_deliveries AS u
+        WHERE u.queue = k.queue
+          AND u.serial_key = k.serial_key
+          AND u.serial_slot IS NOT NULL) AS g
+      ORDER BY g.slot
+      LIMIT k.jobs) AS s),
 slotted AS MATERIALIZED (
-  SELECT
-    n.id,
-    n.place,
-    n.serial_key IS NOT NULL AS serial,
-    CASE
-      WHEN n.serial_key IS NOT NULL THEN (
-        SELECT s.slot
-        FROM generate_series(0, n.serial_limit - 1) AS s (slot)
-        WHERE NOT EXISTS (
-          SELECT 1
-          FROM {schema}{prefix}outbox_deliveries AS u
-          WHERE u.queue = n.queue
-            AND u.serial_key = n.serial_key
-            AND u.serial_slot = s.slot)
-        ORDER BY s.slot
-        OFFSET n.nth - 1
-        LIMIT 1)
-    END AS slot
+  SELECT n.id, n.place, n.serial_key IS NOT NULL AS serial, f.slot
   FROM (
     SELECT
       p.*,
       row_number() OVER (
         PARTITION BY p.queue, p.serial_key
         ORDER BY p.event_seq, p.id) AS nth
-    FROM admitted AS p) AS n),
+    FROM admitted AS p) AS n
+    LEFT JOIN free_slots AS f ON f.queue = n.queue
+      AND f.serial_key = n.serial_key
+      AND f.nth = n.nth
+      AND f.slot < n.serial_limit),
 taken AS (
   UPDATE {schema}{prefix}outbox_deliveries AS d
   SET status = 'dispatched',
