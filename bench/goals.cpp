@@ -68,6 +68,10 @@ const std::vector<Goal>& goals() {
        "20,000 jobs with an empty handler, one worker, against the same row changes"},
       {"jobs_4", Kind::ratio_at_least, 0.70,
        "20,000 jobs with an empty handler, four workers, against the same row changes"},
+      {"jobs_4_limited", Kind::ratio_at_least, 0.90,
+       "JT-21: a limit of 400 running jobs for four workers with 100 each, against no limit"},
+      {"jobs_4_rated", Kind::ratio_at_least, 0.90,
+       "JT-21: a rate that four workers do not reach, against no rate"},
   };
   return all;
 }

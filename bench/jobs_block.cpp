@@ -56,6 +56,27 @@ void Run::measure_job_rate(const std::string& source, const std::string& workers
   report(rate);
 }
 
+/// Four workers on the same jobs without and with a limit that never holds one up (JT-21).
+void Run::measure_job_limit(const std::string& source, const std::string& figure,
+                            const std::vector<std::string>& changes) {
+  const auto limited = copy_of(source);
+  {
+    testing::PostgresSession session(postgres_.conninfo(limited));
+    for (const auto& change : changes)
+      session.run(change);
+    session.run("VACUUM FULL ANALYZE outbox_deliveries");
+  }
+  Figure rate{figure, "jobs/s", {}};
+  const std::vector<std::string> program = {"bench-jobs", "throughput",    "--workers",
+                                            "4",          "--concurrency", concurrency};
+  for (int pair = 0; pair < sizes_.pairs; ++pair) {
+    const double free = complete_jobs(source, program);
+    rate.pairs.push_back({free, complete_jobs(limited, program)});
+  }
+  report(rate);
+  drop(limited);
+}
+
 void Run::measure_job_latency() {
   Figure middle{"jobs_latency_ms", "ms", {}};
   Figure tail{"jobs_latency_p99_ms", "ms", {}};
@@ -78,6 +99,11 @@ void Run::measure_jobs() {
   plant_jobs(planted, sizes_.jobs);
   for (const auto* workers : {"1", "4"})
     measure_job_rate(planted, workers);
+  measure_job_limit(planted, "jobs_4_limited",
+                    {"UPDATE outbox_deliveries SET serial_key = 'all', serial_limit = 400"});
+  measure_job_limit(planted, "jobs_4_rated",
+                    {"INSERT INTO outbox_queues (queue, rate_limit, rate_period_ms) "
+                     "VALUES ('bench', 1000000, 1000)"});
   drop(planted);
   measure_job_latency();
 }

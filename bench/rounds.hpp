@@ -79,6 +79,8 @@ class Run {
   void plant_jobs(const std::string& database, std::int64_t jobs);
   double complete_jobs(const std::string& source, std::vector<std::string> program);
   void measure_job_rate(const std::string& source, const std::string& workers);
+  void measure_job_limit(const std::string& source, const std::string& figure,
+                         const std::vector<std::string>& changes);
   void measure_job_latency();
   void measure_jobs();
 
