@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <postrider/clock.hpp>
+#include <postrider/job_operations.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/result.hpp>
 
@@ -54,6 +55,7 @@ enum class Purpose : std::uint8_t {
   relay,   ///< `postrider relay`
   writer,  ///< an application that writes events
   reader,  ///< `postrider status` and the like
+  worker,  ///< `postrider worker`
 };
 
 /// What is looked for, and from where on it is a finding.
@@ -85,5 +87,12 @@ class Doctor {
 /// `letters` are the dead letters, or the first of them.
 [[nodiscard]] std::vector<Finding> diagnose_work(const Status& status,
                                                  const std::vector<DeadLetter>& letters);
+
+/// The same of jobs: queues whose due jobs nobody takes, attempts that nobody ends, and workers
+/// that say nothing.
+///
+/// `workers` are those that live, or the latest of them.
+[[nodiscard]] std::vector<Finding> diagnose_jobs(const JobStatus& status,
+                                                 const std::vector<ListedWorker>& workers);
 
 }  // namespace postrider

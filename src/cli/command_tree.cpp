@@ -229,8 +229,8 @@ void add_doctor(App& app, Options& options) {
                          "Only looks. Exit code 0 without errors, 1 with one.");
   auto& chosen = options.doctor;
   doctor->add_option("--as", chosen.as, "Whose rights the role needs [relay]")
-      ->type_name("relay|writer|reader")
-      ->check(one_of({"relay", "writer", "reader"}));
+      ->type_name("relay|worker|writer|reader")
+      ->check(one_of({"relay", "worker", "writer", "reader"}));
   doctor->add_flag("--deep", chosen.deep, "Check whole tables, which may take minutes");
   doctor->add_flag("--strict", chosen.strict, "A warning counts as an error, too");
   add_format(*doctor, chosen.json);

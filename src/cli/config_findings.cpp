@@ -99,6 +99,31 @@ void diagnose_route(const config::RouteSettings& settings, std::vector<Finding>&
   }
 }
 
+// Queues that stand on one side only. Workers may be told their queues elsewhere, too.
+void diagnose_queues(const config::Settings& settings, std::vector<Finding>& findings) {
+  std::set<std::string> fed;
+  std::set<std::string> served;
+  for (const auto& [route, job, amqp] : settings.routes)
+    if (route.job) fed.insert(route.job->queue);
+  for (const auto& share : settings.worker.queues)
+    served.insert(share.queue);
+  if (served.empty()) return;
+  for (const auto& queue : served) {
+    if (fed.contains(queue)) continue;
+    findings.push_back({"worker_queue_unfed", FindingSeverity::warning, "queue " + queue,
+                        "[worker] serves the queue, and no route has it.",
+                        "Its workers get what is enqueued by hand, and nothing else.",
+                        "Correct the name in [worker] queues, or in the route."});
+  }
+  for (const auto& queue : fed) {
+    if (served.contains(queue)) continue;
+    findings.push_back({"route_queue_unserved", FindingSeverity::note, "queue " + queue,
+                        "a route makes jobs of the queue, and [worker] does not serve it.",
+                        "They wait, unless a worker is started with this queue elsewhere.",
+                        "Add it to [worker] queues, or start another worker for it."});
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> diagnose_config(const config::Loaded& loaded,
@@ -112,6 +137,7 @@ std::vector<Finding> diagnose_config(const config::Loaded& loaded,
   }
   for (const auto& route : settings.routes)
     diagnose_route(route, findings);
+  diagnose_queues(settings, findings);
   for (const auto& file : secret_files(loaded, path))
     diagnose_file(file, findings);
   return findings;

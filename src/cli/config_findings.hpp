@@ -13,8 +13,8 @@
 
 namespace postrider::cli {
 
-/// Missing routes, destinations that cannot be, patterns that say the same twice, and files with
-/// secrets that others may read.
+/// Missing routes, destinations that cannot be, patterns that say the same twice, queues that only
+/// routes or only workers know, and files with secrets that others may read.
 [[nodiscard]] std::vector<Finding> diagnose_config(const config::Loaded& loaded,
                                                    const std::optional<std::string>& path);
 

@@ -21,6 +21,7 @@ constexpr std::size_t sample = 1000;
 
 Purpose purpose_of(const std::string& word) {
   if (word == "writer") return Purpose::writer;
+  if (word == "worker") return Purpose::worker;
   return word == "reader" ? Purpose::reader : Purpose::relay;
 }
 
@@ -53,6 +54,18 @@ void examine_work(const Session& session, std::vector<Finding>& findings) {
   latest.limit = sample;
   const auto page = operations->events(latest, std::nullopt, session.deadline());
   if (page) append(findings, diagnose_patterns(session.settings(), page->events));
+}
+
+/// Jobs that nobody takes or ends, and workers that say nothing.
+void examine_jobs(const Session& session, std::vector<Finding>& findings) {
+  const auto operations = session.backend().job_operations();
+  const auto status = operations->status(std::nullopt, session.deadline());
+  const auto workers = operations->workers(false, std::nullopt, session.deadline());
+  if (status && workers) {
+    append(findings, diagnose_jobs(*status, *workers));
+  } else {
+    findings.push_back(not_examined("jobs", status ? workers.error() : status.error()));
+  }
 }
 
 bool has_tables(const Diagnosis& diagnosis) {
@@ -94,7 +107,8 @@ ExitCode run_doctor(const Options& options, Console& console) {
   if (!diagnosis) return console.fail("doctor", diagnosis.error());
   if (relays) append(diagnosis->findings, diagnose_config(session.loaded(), session.path()));
   if (has_tables(*diagnosis) && examination.purpose != Purpose::writer) {
-    examine_work(session, diagnosis->findings);
+    if (examination.purpose != Purpose::worker) examine_work(session, diagnosis->findings);
+    examine_jobs(session, diagnosis->findings);
   }
   console.print(chosen.json ? json_of(*diagnosis) : text_of(*diagnosis, console));
   const auto worst_found = worst(diagnosis->findings);

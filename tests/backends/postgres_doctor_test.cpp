@@ -325,6 +325,34 @@ TEST_F(PostgresDoctor, Rows_that_contradict_each_other_are_told_when_it_looks_de
   EXPECT_THAT(findings[0].what, HasSubstr("1 held"));
 }
 
+TEST_F(PostgresDoctor, A_role_with_the_rights_that_are_named_can_work_as_a_worker) {
+  NEEDS_DATABASE();
+  make_role("doctor_worker");
+  Examination worker;
+  worker.purpose = Purpose::worker;
+
+  const auto missing = examine_by(by_role("doctor_worker"), worker);
+  for (const auto& right : missing) {
+    if (right.code == "right_missing") session_->run(right.fix);
+  }
+  EXPECT_THAT(examine_by(by_role("doctor_worker"), worker), IsEmpty());
+
+  auto options = database_->options();
+  options.conninfo = by_role("doctor_worker");
+  const auto jobs = make_postgres_job_store(options);
+  expect_ok(jobs->check_schema(soon()));
+  HeartbeatRequest beat;
+  beat.worker = {WorkerId(fresh_uuid()), "worker", "host", 1, "1.0", {"mail"}};
+  EXPECT_TRUE(value_of(jobs->heartbeat(beat, soon())).known);
+  const TakeRequest request{beat.worker.id, {{"mail", 10}}, 10, milliseconds(0), std::nullopt};
+  EXPECT_THAT(value_of(jobs->take(request, soon())).tasks, IsEmpty());
+  JobUpdate end;
+  end.delivery_id = DeliveryId(fresh_uuid());
+  end.dispatch_id = DispatchId(fresh_uuid());
+  EXPECT_THAT(value_of(jobs->record({{end}, std::nullopt}, soon())),
+              ElementsAre(RecordAnswer::stale));
+}
+
 TEST_F(PostgresDoctor, Rights_that_a_role_lacks_are_named_for_what_it_is_used_for) {
   NEEDS_DATABASE();
   make_role("doctor_app");

@@ -332,6 +332,21 @@ TEST_F(CliConfig, check_finds_what_cannot_be_opened_without_opening_it) {
   EXPECT_THAT(empty.out, AllOf(HasSubstr("no_store"), HasSubstr("no_route")));
 }
 
+TEST_F(CliConfig, queues_that_only_workers_or_only_routes_know_are_named) {
+  const std::string route =
+      "store = \"sqlite:app.db\"\n[[routes]]\nname = \"a\"\njob = \"send\"\nqueue = \"mail\"\n";
+  shop_.write("postrider.toml", route + "[worker]\nqueues = [\"mial:3\"]\n");
+  const auto misspelt = shop_.run({"config", "check"});
+  EXPECT_EQ(misspelt.code, 0) << misspelt.err;
+  EXPECT_THAT(misspelt.out, AllOf(HasSubstr("worker_queue_unfed (queue mial)"),
+                                  HasSubstr("route_queue_unserved (queue mail)")));
+  shop_.write("postrider.toml", route + "[worker]\nqueues = [\"mail:3\"]\n");
+  EXPECT_EQ(shop_.run({"config", "check"}).out, "postrider.toml can be used: 1 route.\n");
+  shop_.write("postrider.toml", route);
+  EXPECT_EQ(shop_.run({"config", "check"}).out, "postrider.toml can be used: 1 route.\n")
+      << "workers are told their queues by --queue";
+}
+
 TEST_F(CliConfig, check_looks_the_secrets_up_that_a_relay_needs) {
   replace("to = \"file:events.jsonl\"", "to = \"amqp://app:${MISSING}@localhost/\"");
   const auto missing = shop_.run({"config", "check"});

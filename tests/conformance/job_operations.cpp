@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include <postrider/diagnosis.hpp>
+
 #include "conformance/store_builders.hpp"
 
 namespace postrider {
@@ -753,6 +755,37 @@ TEST_P(JobOperationsConformance, Workers_are_listed_while_they_live_and_with_the
   ASSERT_THAT(all, SizeIs(2));
   EXPECT_EQ(all[1].info.id, first);
   EXPECT_EQ(all[1].info.state, WorkerState::stopped);
+}
+
+TEST_P(JobOperationsConformance, What_nobody_takes_or_ends_and_who_says_nothing_is_found) {
+  const auto codes = [&] {
+    const auto status = value_of(operations_->status(now(), soon()));
+    const auto workers = value_of(operations_->workers(false, now(), soon()));
+    std::vector<std::string> found;
+    for (const auto& finding : diagnose_jobs(status, workers))
+      found.push_back(finding.code + " " + finding.subject.substr(0, finding.subject.find(' ', 7)));
+    return found;
+  };
+  start_worker();  // of mail and shipping
+  enqueue();
+  take_one();
+  enqueue([](auto& request) { request.policy.queue = "mail"; });
+  enqueue([](auto& request) { request.policy.queue = "print"; });
+  EXPECT_THAT(codes(), IsEmpty()) << "a worker of it may be about to start";
+
+  clock_.advance(std::chrono::minutes(2));
+  beat(WorkerState::running);
+  EXPECT_THAT(codes(),
+              ElementsAre("queue_without_worker queue print", "jobs_overdue queue shipping"));
+
+  clock_.advance(std::chrono::minutes(2));
+  EXPECT_THAT(codes(),
+              ElementsAre("queue_without_worker queue mail", "queue_without_worker queue print",
+                          "jobs_overdue queue shipping", "worker_silent worker packer"));
+
+  beat(WorkerState::running);
+  value_of(operations_->queue_pause("print", ann, now(), soon()));
+  EXPECT_THAT(codes(), ElementsAre("queue_paused queue print", "jobs_overdue queue shipping"));
 }
 
 }  // namespace postrider::testing

@@ -116,7 +116,9 @@ class PostgresDoctor final : public Doctor {
       if (auto done = compare_versions(deadline, findings); !done) return done;
     }
     if (auto done = examine_catalog(server, deadline, findings); !done) return done;
-    if (examination.purpose == Purpose::writer) return {};
+    const bool reads_partitions =
+        examination.purpose == Purpose::relay || examination.purpose == Purpose::reader;
+    if (!reads_partitions) return {};
     return examine_rows(examination, deadline, findings);
   }
 
@@ -132,12 +134,24 @@ class PostgresDoctor final : public Doctor {
     return {};
   }
 
+  static std::string_view word_of(Purpose purpose) {
+    switch (purpose) {
+      case Purpose::writer:
+        return "writer";
+      case Purpose::reader:
+        return "reader";
+      case Purpose::worker:
+        return "worker";
+      case Purpose::relay:
+        break;
+    }
+    return "relay";
+  }
+
   Result<void> check_rights_for(const ExaminedServer& server, Purpose purpose, Deadline deadline,
                                 Findings& findings) {
     Call call{"doctor_rights"};
-    call.parameters.text(purpose == Purpose::relay    ? "relay"
-                         : purpose == Purpose::writer ? "writer"
-                                                      : "reader");
+    call.parameters.text(word_of(purpose));
     const auto rows = ask(std::move(call), deadline);
     if (!rows) return rows.error();
     check_rights(server, *rows, findings);

@@ -160,7 +160,7 @@ WHERE i.indrelid IN (
 ORDER BY name;
 
 -- name: doctor_rights
--- Of what a purpose ($1: relay, writer, reader) needs, what the role lacks. The catalog.
+-- Of what a purpose ($1: relay, worker, writer, reader) needs, what the role lacks. The catalog.
 -- Only here: SQLite has no roles.
 SELECT n.relation, n.right
 FROM (
@@ -188,6 +188,15 @@ FROM (
       ('relay', 'outbox_queues', 'UPDATE'),
       ('relay', 'postrider_schema', 'SELECT'),
       ('relay', 'postrider_audit', 'INSERT'),
+      ('worker', 'outbox_events', 'SELECT'),
+      ('worker', 'outbox_deliveries', 'SELECT'),
+      ('worker', 'outbox_deliveries', 'UPDATE'),
+      ('worker', 'outbox_workers', 'SELECT'),
+      ('worker', 'outbox_workers', 'INSERT'),
+      ('worker', 'outbox_workers', 'UPDATE'),
+      ('worker', 'outbox_queues', 'SELECT'),
+      ('worker', 'outbox_queues', 'UPDATE'),
+      ('worker', 'postrider_schema', 'SELECT'),
       ('writer', 'outbox_events', 'INSERT'),
       ('reader', 'outbox_events', 'SELECT'),
       ('reader', 'outbox_deliveries', 'SELECT'),
