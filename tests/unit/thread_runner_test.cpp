@@ -88,6 +88,34 @@ TEST_F(ThreadRunnerTest, As_many_attempts_run_at_once_as_there_are_threads) {
     ended += runner->poll(Deadline::after(10s)).size();
 }
 
+TEST_F(ThreadRunnerTest, No_thread_sleeps_on_while_an_attempt_waits_whatever_ran_before) {
+  constexpr std::uint8_t threads = 4;
+  std::atomic<int> inside = 0;
+  std::atomic<int> wanted = 0;
+  handlers_.bind("short", [] {});
+  handlers_.bind("work", [&] {
+    ++inside;
+    while (inside < wanted)
+      std::this_thread::yield();
+  });
+  const auto runner = make(threads);
+  const auto all_end = [&](const std::string& job) {
+    for (std::uint8_t i = 1; i <= threads; ++i)
+      runner->start(task(i, job));
+    const auto until = Deadline::after(30s);
+    std::size_t ended = 0;
+    while (ended < threads && !until.passed())
+      ended += runner->poll(until).size();
+    wanted = 0;
+    return ended == threads;
+  };
+  for (int round = 1; round <= 200; ++round) {
+    ASSERT_TRUE(all_end("short"));
+    wanted = round * threads;
+    ASSERT_TRUE(all_end("work")) << "round " << round;
+  }
+}
+
 TEST_F(ThreadRunnerTest, A_stop_request_reaches_its_attempt_only) {
   std::atomic<int> inside = 0;
   std::atomic<bool> open = false;
