@@ -54,6 +54,25 @@ TEST_P(JobStoreConformance, A_serial_limit_is_the_number_that_runs_at_once) {
   EXPECT_THAT(take().tasks, IsEmpty());
 }
 
+TEST_P(JobStoreConformance, Of_a_key_with_a_limit_the_first_open_jobs_run_whatever_others_do) {
+  const auto ids = plant_many(8, serial("customer-1", 5));
+  const auto batch = take();
+  ASSERT_THAT(ids_of(batch), ElementsAre(ids[0], ids[1], ids[2], ids[3], ids[4]));
+  record(completed(batch.tasks[1]));
+  record(retried(batch.tasks[3], hours(1)));
+
+  EXPECT_THAT(ids_of(take()), ElementsAre(ids[5])) << "that which waits for its retry is one of 5";
+  EXPECT_THAT(take().tasks, IsEmpty());
+  clock_.advance(hours(1));
+  EXPECT_THAT(ids_of(take()), ElementsAre(ids[3]));
+  EXPECT_THAT(take().tasks, IsEmpty());
+  std::set<std::optional<int>> slots;
+  for (const auto running : {0U, 2U, 3U, 4U, 5U})
+    slots.insert(row(ids[running]).serial_slot);
+  EXPECT_THAT(slots, SizeIs(5));
+  EXPECT_FALSE(slots.contains(std::nullopt));
+}
+
 TEST_P(JobStoreConformance, A_job_that_waits_for_its_retry_is_still_in_front) {
   const auto ids = plant_many(2, serial("customer-1"));
   record(retried(take_one(), seconds(5)));
