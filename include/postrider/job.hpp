@@ -48,6 +48,32 @@ enum class JobTransport : std::uint8_t {
 [[nodiscard]] std::optional<OnWorkerDeath> parse_on_worker_death(std::string_view text) noexcept;
 [[nodiscard]] std::optional<JobTransport> parse_job_transport(std::string_view text) noexcept;
 
+/// Types of the events that tell of what becomes of a job. Each is written in the transaction that
+/// records the transition, so that it exists exactly when the transition does, and is routed as any
+/// other event. Empty: nobody is told.
+///
+/// A job that ends as cancelled tells nothing, nor does one that failed before it was dispatched.
+/// The payload is described in docs/learn/jobs.md.
+struct JobHooks {
+  /// How many hooks may stand between an event and the one that no job wrote: at this depth a job
+  /// has no hooks any more, so that none can feed itself for ever.
+  static constexpr int most_depth = 8;
+  /// Headers of such an event: the id of the event whose job it tells of, and its depth.
+  static constexpr std::string_view causation_header = "causation-id";
+  static constexpr std::string_view depth_header = "postrider-hook-depth";
+
+  std::string completed_event;  ///< it has completed
+  std::string retry_event;      ///< an attempt has failed, and it waits for the next one
+  std::string failed_event;     ///< it has failed for good, for whatever reason
+  std::string death_event;      ///< its worker died; one of the two above is told as well
+
+  [[nodiscard]] bool empty() const noexcept {
+    return completed_event.empty() && retry_event.empty() && failed_event.empty() &&
+           death_event.empty();
+  }
+  friend bool operator==(const JobHooks&, const JobHooks&) = default;
+};
+
 /// What makes a route a job route. Copied into every delivery row, where it does not change.
 struct JobPolicy {
   static constexpr int least_priority = -100;
@@ -81,8 +107,17 @@ struct JobPolicy {
   /// How far extensions may move an attempt's deadline from its dispatch; at least the route's
   /// timeout, at most `most_timeout`.
   milliseconds timeout_limit = std::chrono::hours(24);
+  JobHooks hooks;
 
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
+};
+
+/// A job's hooks, with what their events take from the job's own event.
+struct HookContext {
+  JobHooks hooks;
+  std::string event_type;
+  std::optional<Aggregate> aggregate;
+  int depth = 0;  ///< of the job's own event; 0 when no hook wrote it
 };
 
 /// A job's row as an attempt sees it: what is needed to judge how the attempt ended.
@@ -105,6 +140,7 @@ struct Job {
   int snoozes = 0;
   int interruptions = 0;
   bool cancel_requested = false;
+  std::shared_ptr<const HookContext> hooks;  ///< null when it has none
 
   /// A failure of this attempt would be final: no retry delay is left.
   [[nodiscard]] bool last_attempt() const noexcept {

@@ -102,6 +102,8 @@ struct JobDetail {
   std::int64_t checkpoint_bytes = 0;
   std::string event_type;
   std::optional<Aggregate> aggregate;
+  JobHooks hooks;
+  std::vector<JobFailure> failures;  ///< of `job` alone: the latest ones, oldest first
 };
 
 /// Which jobs are meant. All fields that are set must hold.

@@ -69,6 +69,10 @@ class JobStore {
 
   /// Applies ends of attempts, each by itself; answers are in the order of the updates. No end that
   /// leaves the job pending is applied after a cancel request, so that none is ever forgotten.
+  /// With an end, and only with one that is recorded now, go its failure and its events.
+  /// Order: events of one update in the order given. They stand behind the event of the job; of
+  ///   events that applications write of the same aggregate at the same time nobody waits.
+  /// Cost: an end without failure and events costs no statement more.
   virtual Result<std::vector<RecordAnswer>> record(const RecordRequest& request,
                                                    Deadline deadline) = 0;
 

@@ -15,6 +15,7 @@
 
 #include <postrider/clock.hpp>
 #include <postrider/delivery.hpp>
+#include <postrider/event.hpp>
 #include <postrider/ids.hpp>
 #include <postrider/job.hpp>
 
@@ -113,6 +114,19 @@ struct HandOutRequest {
   std::optional<Timestamp> now;
 };
 
+/// A failed attempt of a job, in its history.
+struct JobFailure {
+  static constexpr int most_kept = 10;  ///< of one job; older ones are gone
+
+  DispatchId dispatch_id;
+  int attempt = 0;  ///< which failure of the job it was, from 1 on
+  Timestamp failed_at;
+  std::string code;
+  std::string detail;
+  std::optional<WorkerId> worker;  ///< that ran it, when it is known
+  friend bool operator==(const JobFailure&, const JobFailure&) = default;
+};
+
 /// How an attempt ended, as a change of its row: applied only while the row is dispatched under
 /// `dispatch_id`.
 struct JobUpdate {
@@ -128,6 +142,12 @@ struct JobUpdate {
   std::string failure_detail;
   /// Applied only while no worker has started the dispatch: of what a relay takes back.
   bool unless_started = false;
+  /// An attempt has failed: if the update is applied, `failure_code` and `failure_detail` join the
+  /// history of the job, with who ran it. Its `JobFailure::most_kept` latest ones stay.
+  bool keeps_failure = false;
+  std::optional<WorkerId> worker;
+  /// Written in the transaction of the update, if it is applied. Requires: each passes `check`.
+  std::vector<NewEvent> events;
   /// What the dispatch came to, in one word for comparing: the same result may be given twice.
   std::string result;
 };

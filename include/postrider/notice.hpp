@@ -40,6 +40,7 @@ enum class NoticeKind : std::uint8_t {
   job_snoozed,           ///< debug: its handler wants it later; no attempt was used
   job_cancelled,         ///< info: a person asked for it
   job_released,          ///< info: given back unfinished, due at once; no attempt was used
+  hooks_dropped,         ///< warning: too many hooks in a row; this job has none
   worker_died,           ///< error: whoever ran a job is gone without a result; numbers only
   result_conflict,       ///< error: one dispatch with two different results; the first stays
   heartbeat_failed,      ///< warning: the first failure in a row; it is tried again

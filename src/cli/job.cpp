@@ -225,7 +225,7 @@ ExitCode run_job_show(const Options& options, Console& console) {
                      "there is no such job. Give the id that `postrider job list` shows.");
     return ExitCode::data;
   }
-  console.print(options.job.json ? printed(job_json(**job)) : job_text(**job, console));
+  console.print(options.job.json ? printed(shown_job_json(**job)) : job_text(**job, console));
   return ExitCode::ok;
 }
 

@@ -16,6 +16,8 @@ namespace postrider::cli {
 [[nodiscard]] std::string jobs_text(const std::vector<JobDetail>& jobs, const Console& console);
 [[nodiscard]] std::string job_text(const JobDetail& job, const Console& console);
 [[nodiscard]] nlohmann::ordered_json job_json(const JobDetail& job);
+/// With the history of its failures.
+[[nodiscard]] nlohmann::ordered_json shown_job_json(const JobDetail& job);
 
 /// By queue and job, with a line per paused or limited queue; empty when there is neither.
 [[nodiscard]] std::string job_status_text(const JobStatus& status, const Console& console);

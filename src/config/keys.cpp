@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -302,6 +303,13 @@ std::vector<Key> route_keys() {
   };
 }
 
+template <class Member>
+Key hook(std::string name, std::string_view when, Member member) {
+  const auto most_bytes = static_cast<std::int64_t>(EventLimits{}.name_bytes);
+  return key(Head{"routes", std::move(name), fmt::format("The event that is written {}.", when)},
+             K::text, 1, most_bytes, member);
+}
+
 std::vector<Key> job_keys() {
   const auto routes = [](std::string name, std::string purpose) {
     return Head{"routes", std::move(name), std::move(purpose)};
@@ -327,6 +335,13 @@ std::vector<Key> job_keys() {
           MEMBER(route->job.unique_key)),
       key(routes("timeout_limit", "How far an attempt may extend its timeout."), K::duration,
           100 * ms, 7 * day, MEMBER(route->job.timeout_limit)),
+      hook("completed_event", "when the job has completed",
+           MEMBER(route->job.hooks.completed_event)),
+      hook("retry_event", "when an attempt failed and another follows",
+           MEMBER(route->job.hooks.retry_event)),
+      hook("failed_event", "when the job has failed for good",
+           MEMBER(route->job.hooks.failed_event)),
+      hook("death_event", "when a worker died", MEMBER(route->job.hooks.death_event)),
   };
   std::transform(keys.begin(), keys.end(), keys.begin(), job_only);
   keys.insert(keys.begin(),

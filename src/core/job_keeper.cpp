@@ -62,9 +62,9 @@ void JobKeeper::on(keeper_input::Found& found) {
   store_backoff_.reset();
   for (const auto& lost : found.batch.attempts) {
     if (lost.worker_died) {
-      decide(lost.job, lost.dispatch_id, WorkerDeath{});
+      decide(lost.job, lost.dispatch_id, WorkerDeath{}, lost.worker);
     } else {
-      decide(lost.job, lost.dispatch_id, TimedOut{});
+      decide(lost.job, lost.dispatch_id, TimedOut{}, lost.worker);
     }
   }
   lost_looked_ = !found.batch.more;
@@ -178,8 +178,9 @@ void JobKeeper::take_outcome(const MessageOutcome& answered) {
   }
 }
 
-void JobKeeper::decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end) {
-  ends_.push_back({judge_job(job, dispatch, end), notice_about(job, dispatch),
+void JobKeeper::decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end,
+                       const std::optional<WorkerId>& worker) {
+  ends_.push_back({judge_job(job, dispatch, end, worker), notice_about(job, dispatch),
                    std::holds_alternative<WorkerDeath>(end)});
 }
 

@@ -95,7 +95,8 @@ class JobKeeper {
 
   void send(std::size_t route, std::vector<Task> tasks);
   void take_outcome(const MessageOutcome& answered);
-  void decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end);
+  void decide(const Job& job, const DispatchId& dispatch, const AttemptEnd& end,
+              const std::optional<WorkerId>& worker = std::nullopt);
   void take_back(const Attempt& attempt, std::string_view code);
   void take_answer(End& end, RecordAnswer answer);
 

@@ -3,6 +3,7 @@
 #include <postrider/outcome.hpp>
 
 #include "base/utf8.hpp"
+#include "values/job_hooks.hpp"
 
 namespace postrider::core {
 namespace {
@@ -37,6 +38,7 @@ NewDelivery JobRoute::delivery_of(const Event& event, DeliveryId id) const {
   delivery.event_seq = event.seq;
   delivery.event_id = event.id;
   auto& policy = delivery.job->policy;
+  if (drops_hooks(event)) policy.hooks = {};
   policy.serial_key = fill_in(serial_key_, event);
   policy.unique_key = fill_in(unique_key_, event);
   for (auto* key : {&policy.serial_key, &policy.unique_key}) {
@@ -46,6 +48,10 @@ NewDelivery JobRoute::delivery_of(const Event& event, DeliveryId id) const {
     key->clear();
   }
   return delivery;
+}
+
+bool JobRoute::drops_hooks(const Event& event) const {
+  return !pattern_.job->policy.hooks.empty() && hook_depth(event.headers) >= JobHooks::most_depth;
 }
 
 void fail(NewDelivery& delivery, std::string_view code, std::string_view detail) {

@@ -19,8 +19,12 @@ class JobRoute {
   explicit JobRoute(const Route& route);
 
   /// The delivery of `event`, due at once, without its partition: policy and keys are filled in. A
-  /// key that is too long makes it fail for good, with the reason.
+  /// key that is too long makes it fail for good, with the reason. At `JobHooks::most_depth` it has
+  /// no hooks.
   [[nodiscard]] NewDelivery delivery_of(const Event& event, DeliveryId id) const;
+
+  /// The route has hooks, and `event` is too deep in a chain of them to get them.
+  [[nodiscard]] bool drops_hooks(const Event& event) const;
 
  private:
   NewDelivery pattern_;

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/utf8.hpp"
+#include "core/job_hooks.hpp"
 
 namespace postrider::core {
 namespace {
@@ -109,6 +110,7 @@ class Judgement {
     if (job_->last_attempt()) return fail(failure);
     const auto next = job_->retry_delays[static_cast<std::size_t>(job_->attempts)];
     ++update_.attempts;
+    update_.keeps_failure = true;
     wait(own_delay ? bounded(*own_delay) : next, failure);
   }
 
@@ -131,6 +133,7 @@ class Judgement {
   void fail(const Failure& failure) {
     if (job_->cancel_requested) return cancel();
     update_.status = DeliveryStatus::failed;
+    update_.keeps_failure = true;
     ++update_.attempts;
     set_failure(failure);
   }
@@ -155,10 +158,14 @@ class Judgement {
 
 }  // namespace
 
-JobUpdate judge_job(const Job& job, const DispatchId& dispatch, const AttemptEnd& end) {
+JobUpdate judge_job(const Job& job, const DispatchId& dispatch, const AttemptEnd& end,
+                    const std::optional<WorkerId>& worker) {
   Judgement judgement(job, dispatch);
   std::visit([&](const auto& given) { judgement.judge(given); }, end);
-  return std::move(judgement).take();
+  auto update = std::move(judgement).take();
+  update.worker = worker;
+  update.events = hook_events(job, update, end);
+  return update;
 }
 
 JobUpdate cancelled_instead(JobUpdate update) {
@@ -166,6 +173,8 @@ JobUpdate cancelled_instead(JobUpdate update) {
   update.available_in = milliseconds::zero();
   update.failure_code = job_code::cancelled;
   update.failure_detail.clear();
+  update.keeps_failure = false;
+  update.events.clear();
   return update;
 }
 

@@ -193,6 +193,7 @@ class RelayCore {
   void take_event(ClaimedEvent& claimed, Reading::BatchNumber batch,
                   std::optional<DeliveryId> held_row, const OpenHeads& open_heads);
   [[nodiscard]] ItemId add_item(EntryId id, std::size_t route);
+  void tell_of_dropped_hooks(const Entry& entry, const NewDelivery& row);
   void add_job(EntryId id, const RouteState& state, const ClaimedEvent& claimed);
   void take_unrouted(EntryId id);
   void enter_queue(ItemId id, const ClaimedEvent& claimed, const OpenHeads& open_heads);

@@ -83,8 +83,18 @@ void RelayCore::add_job(EntryId id, const RouteState& state, const ClaimedEvent&
   } else {
     ++report_.jobs;
   }
+  if (state.job->drops_hooks(*entry.event)) tell_of_dropped_hooks(entry, row);
   entry.rows.push_back(std::move(row));
   entry.has_jobs = true;
+}
+
+void RelayCore::tell_of_dropped_hooks(const Entry& entry, const NewDelivery& row) {
+  auto notice = notice_about(NoticeKind::hooks_dropped, entry);
+  notice.route = row.route;
+  notice.delivery_id = row.id;
+  notice.detail = "its event stands behind " + std::to_string(JobHooks::most_depth) +
+                  " hooks, perhaps in a circle: what becomes of this job is told by no event";
+  draft_.notices.push_back(std::move(notice));
 }
 
 ItemId RelayCore::add_item(EntryId id, std::size_t route) {

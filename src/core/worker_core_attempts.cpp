@@ -85,7 +85,7 @@ bool WorkerCore::died_by_us(const Attempt& attempt, const WorkerDeath& death) {
 
 void WorkerCore::decide(const Job& job, const Notice& about, const AttemptEnd& end) {
   End decided;
-  decided.update = judge_job(job, *about.dispatch_id, end);
+  decided.update = judge_job(job, *about.dispatch_id, end, info_.id);
   decided.about = about;
   const auto* outcome = std::get_if<JobOutcome>(&end);
   if (outcome != nullptr && outcome->kind == JobOutcome::Kind::snooze) {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "values/event_template.hpp"
+#include "values/job_hooks.hpp"
+#include "values/name_check.hpp"
 #include "values/range_check.hpp"
 
 namespace postrider {
@@ -58,6 +60,20 @@ void check_timeouts(std::vector<std::string>& faults, const Route& route) {
       limit.count(), timeout.count()));
 }
 
+void check_hooks(std::vector<std::string>& faults, const JobHooks& hooks) {
+  for (const auto& [name, member] : hook_members) {
+    const auto& type = hooks.*member;
+    if (type.empty()) continue;
+    if (type.find('*') != std::string::npos) {
+      faults.push_back(fmt::format(
+          "{} is {}, a pattern. Give the one type of the event to write, such as shipping.failed.",
+          name, type));
+    } else if (const auto checked = check_name(name, type, EventLimits{}.name_bytes); !checked) {
+      faults.push_back(checked.error().message);
+    }
+  }
+}
+
 }  // namespace
 
 bool is_plain_name(std::string_view name) noexcept {
@@ -99,6 +115,7 @@ void check_job_route(std::vector<std::string>& faults, const Route& route) {
         policy.serial_limit));
   }
   check_template(faults, "unique_key", policy.unique_key);
+  check_hooks(faults, policy.hooks);
 }
 
 }  // namespace postrider

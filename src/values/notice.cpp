@@ -48,6 +48,8 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "job_cancelled";
     case NoticeKind::job_released:
       return "job_released";
+    case NoticeKind::hooks_dropped:
+      return "hooks_dropped";
     case NoticeKind::worker_died:
       return "worker_died";
     case NoticeKind::result_conflict:
@@ -125,6 +127,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::task_stale:
     case NoticeKind::task_refused:
     case NoticeKind::source_failed:
+    case NoticeKind::hooks_dropped:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:

@@ -3,6 +3,7 @@
 #include <postrider/testing/memory_store.hpp>
 
 #include "conformance/job_operations.hpp"
+#include "store/memory/memory_database.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -16,6 +17,16 @@ class MemoryJobOperationsHarness final : public JobOperationsHarness {
   }
   std::unique_ptr<JobOperations> open_job_operations() override {
     return make_memory_job_operations(database_);
+  }
+
+  std::unique_ptr<Purger> open_purger() override { return make_memory_purger(database_); }
+
+  std::int64_t stored_failures() override {
+    const MutexLock lock(database_->mutex);
+    std::int64_t stored = 0;
+    for (const auto& [id, job] : database_->tables.jobs())
+      stored += static_cast<std::int64_t>(job.failures.size());
+    return stored;
   }
 
   std::vector<AuditedJobChange> audit() override {

@@ -21,9 +21,17 @@ class PostgresJobOperationsHarness final : public JobOperationsHarness {
     return make_postgres_job_operations(database_.options());
   }
 
+  std::unique_ptr<Purger> open_purger() override {
+    return make_postgres_purger(database_.options());
+  }
+
+  std::int64_t stored_failures() override {
+    return std::stoll(database_.open_session()->run("SELECT count(*)::text FROM " + tables() +
+                                                    "outbox_job_failures"));
+  }
+
   std::vector<AuditedJobChange> audit() override {
-    const auto& names = database_.options().names;
-    const auto table = (names.schema.empty() ? "" : names.schema + ".") + names.prefix;
+    const auto table = tables();
     std::vector<AuditedJobChange> changes;
     for (const auto& row : database_.open_session()->rows("SELECT action, who, reason FROM " +
                                                           table + "postrider_audit ORDER BY id")) {
@@ -36,6 +44,11 @@ class PostgresJobOperationsHarness final : public JobOperationsHarness {
   }
 
  private:
+  [[nodiscard]] std::string tables() const {
+    const auto& names = database_.options().names;
+    return (names.schema.empty() ? "" : names.schema + ".") + names.prefix;
+  }
+
   PostgresDatabase database_;
 };
 

@@ -198,6 +198,28 @@ TEST_P(PostgresJobs, F134_after_a_lost_answer_to_commit_the_same_end_is_a_repeti
   EXPECT_EQ(row(id).status, DeliveryStatus::completed);
 }
 
+TEST_P(PostgresJobs, J_22_an_application_that_writes_of_the_aggregate_holds_up_no_end) {
+  NEEDS_HARNESS();
+  const auto id = plant();
+  const auto task = take_one();
+  session().run("BEGIN");
+  session().run(
+      "INSERT INTO outbox_events (aggregate_type, aggregate_id, type, payload) VALUES ('order', "
+      "'17', 'order.paid', '{}')");
+  auto update = failed(task);
+  update.keeps_failure = true;
+  update.events.emplace_back();
+  update.events[0].type = "ship.failed";
+  update.events[0].aggregate = Aggregate{"order", "17"};
+
+  EXPECT_EQ(record(update), RecordAnswer::recorded);
+
+  EXPECT_EQ(row(id).status, DeliveryStatus::failed);
+  session().run("COMMIT");
+  EXPECT_EQ(session().run("SELECT count(*)::text FROM outbox_events WHERE aggregate_id = '17'"),
+            "2");
+}
+
 TEST_P(PostgresJobs, F134_after_a_lost_answer_to_commit_a_worker_gets_what_it_has_taken) {
   NEEDS_HARNESS();
   const auto ids = plant_many(3);

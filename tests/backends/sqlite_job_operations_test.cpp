@@ -24,6 +24,13 @@ class SqliteJobOperationsHarness final : public JobOperationsHarness {
     return make_sqlite_job_operations(database_.options());
   }
 
+  std::unique_ptr<Purger> open_purger() override { return make_sqlite_purger(database_.options()); }
+
+  std::int64_t stored_failures() override {
+    RawConnection raw(database_.path());
+    return std::stoll(raw.value("SELECT count(*) FROM " + prefix_ + "outbox_job_failures"));
+  }
+
   std::vector<AuditedJobChange> audit() override {
     RawConnection raw(database_.path());
     std::istringstream rows(raw.lines("SELECT action || '|' || who || '|' || reason FROM " +

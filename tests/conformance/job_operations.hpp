@@ -2,6 +2,7 @@
 /// \file
 /// The suite that defines what people may do with jobs, the same for every store.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include <postrider/job_operations.hpp>
 #include <postrider/job_store.hpp>
+#include <postrider/purger.hpp>
 #include <postrider/store.hpp>
 #include <postrider/testing/manual_clock.hpp>
 
@@ -34,6 +36,9 @@ class JobOperationsHarness {
   virtual std::unique_ptr<JobStore> open_job_store() = 0;
   virtual std::unique_ptr<Operations> open_operations() = 0;
   virtual std::unique_ptr<JobOperations> open_job_operations() = 0;
+  virtual std::unique_ptr<Purger> open_purger() = 0;
+  /// Rows of the history of failures, of whatever job.
+  virtual std::int64_t stored_failures() = 0;
   /// Oldest first.
   virtual std::vector<AuditedJobChange> audit() = 0;
 };
@@ -78,6 +83,14 @@ class JobOperationsConformance : public ::testing::TestWithParam<JobOperationsCa
   [[nodiscard]] JobDetail show(const DeliveryId& id);
   [[nodiscard]] JobCounts counts(const std::string& job = "ship");
   [[nodiscard]] std::int64_t events();
+
+  // job_hooks.cpp
+  /// Events that no route has seen: those of hooks, as enqueued ones are routed.
+  std::vector<ClaimedEvent> unrouted();
+  std::vector<std::string> unrouted_types();
+  /// Takes the one job that waits and fails it; its next attempt is due at once.
+  RecordAnswer fail_once();
+
   [[nodiscard]] Timestamp now() const { return clock_.wall(); }
 
   ManualClock clock_;

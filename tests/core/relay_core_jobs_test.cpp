@@ -136,6 +136,43 @@ TEST(JobRoute, A_key_may_have_255_bytes_and_a_longer_one_makes_the_job_fail_with
   EXPECT_EQ(delivery.job->policy.serial_key, "");
 }
 
+TEST(JobRoute, Hooks_go_with_the_job_until_too_many_stand_in_a_row) {
+  auto route = shipping();
+  route.job->hooks.failed_event = "shipping.failed";
+  const JobRoute jobs(route);
+  auto event = order_placed();
+  EXPECT_EQ(jobs.delivery_of(event, {}).job->policy.hooks, route.job->hooks);
+  EXPECT_FALSE(jobs.drops_hooks(event));
+
+  event.headers[std::string(JobHooks::depth_header)] = std::to_string(JobHooks::most_depth - 1);
+  EXPECT_EQ(jobs.delivery_of(event, {}).job->policy.hooks, route.job->hooks);
+  event.headers[std::string(JobHooks::depth_header)] = std::to_string(JobHooks::most_depth);
+  EXPECT_TRUE(jobs.delivery_of(event, {}).job->policy.hooks.empty());
+  EXPECT_TRUE(jobs.drops_hooks(event));
+  EXPECT_FALSE(JobRoute(shipping()).drops_hooks(event)) << "there are none";
+}
+
+TEST(RelayCoreJobs, Of_a_job_whose_hooks_are_dropped_a_warning_tells_once_it_is_stored) {
+  auto route = shipping();
+  route.job->hooks.failed_event = "shipping.failed";
+  Script script({route});
+  script.begin();
+  auto event = order_placed();
+  event.headers[std::string(JobHooks::depth_header)] = std::to_string(JobHooks::most_depth);
+  claim(script, claimed_event(event));
+  const auto before = script.notices_.size();
+  const auto settle = next_settle(script);
+  ASSERT_EQ(settle.deliveries.size(), 1U);
+  EXPECT_TRUE(settle.deliveries[0].job->policy.hooks.empty());
+  script.give(input::Settled{});
+
+  ASSERT_EQ(script.notices_.size(), before + 1);
+  const auto& notice = script.notices_.back();
+  EXPECT_EQ(notice.kind, NoticeKind::hooks_dropped);
+  EXPECT_EQ(notice.route, "ship");
+  EXPECT_EQ(notice.delivery_id, settle.deliveries[0].id);
+}
+
 TEST(RelayCoreJobs, R_167_an_event_of_job_routes_alone_is_settled_at_once_with_its_jobs) {
   Script script({shipping(), [] {
                    auto other = shipping("pack");

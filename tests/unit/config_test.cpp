@@ -207,7 +207,8 @@ TEST_F(ConfigTest, a_job_route_takes_every_key_of_jobs) {
       "to = \"amqp://mq/\"\nretry_delays = [60, 120]\ntimeout = \"2d\"\noutage_counts = true\n"
       "on_worker_death = \"retry\"\nmax_deaths = 5\npriority = -7\nserial_key = "
       "\"{aggregate_id}\"\nserial_limit = 3\nunique_key = \"{type}/{header:tenant}\"\n"
-      "timeout_limit = \"3d\"\n"));
+      "timeout_limit = \"3d\"\ncompleted_event = \"ship.done\"\nretry_event = \"ship.again\"\n"
+      "failed_event = \"ship.failed\"\ndeath_event = \"ship.died\"\n"));
   ASSERT_THAT(loaded.problems, IsEmpty());
   const auto& route = loaded.settings.routes[0].route;
   EXPECT_EQ(route.destination, "amqp://mq/");
@@ -222,6 +223,7 @@ TEST_F(ConfigTest, a_job_route_takes_every_key_of_jobs) {
   EXPECT_EQ(route.job->serial_limit, 3);
   EXPECT_EQ(route.job->unique_key, "{type}/{header:tenant}");
   EXPECT_EQ(route.job->timeout_limit, std::chrono::hours(72));
+  EXPECT_EQ(route.job->hooks, (JobHooks{"ship.done", "ship.again", "ship.failed", "ship.died"}));
 }
 
 TEST_F(ConfigTest, a_long_timeout_of_a_job_moves_its_limit_unless_that_is_given) {
@@ -246,7 +248,9 @@ TEST_F(ConfigTest, a_route_publishes_or_makes_jobs_and_the_keys_of_the_other_are
               ElementsAre(HasSubstr("a serial_key keeps jobs in order")));
   for (const auto* line :
        {"queue = \"q\"", "on_worker_death = \"fail\"", "max_deaths = 1", "priority = 0",
-        "serial_key = \"x\"", "serial_limit = 1", "unique_key = \"x\"", "timeout_limit = \"1h\""}) {
+        "serial_key = \"x\"", "serial_limit = 1", "unique_key = \"x\"", "timeout_limit = \"1h\"",
+        "completed_event = \"x\"", "retry_event = \"x\"", "failed_event = \"x\"",
+        "death_event = \"x\""}) {
     EXPECT_THAT(problems(publish + line + "\n"),
                 ElementsAre(AllOf(HasSubstr("4: "), HasSubstr("needs job. Add job"))))
         << line;
@@ -271,6 +275,10 @@ TEST_F(ConfigTest, names_and_templates_of_jobs_are_checked) {
               ElementsAre(HasSubstr("serial_key has an unknown placeholder at character 1")));
   EXPECT_THAT(problems(job_route_with("serial_limit = 2\n")),
               ElementsAre(HasSubstr("Give a serial_key")));
+  EXPECT_THAT(problems(job_route_with("failed_event = \"ship.*\"\n")),
+              ElementsAre(HasSubstr("Give the one type of the event to write")));
+  EXPECT_THAT(problems(job_route_with("failed_event = \"\"\n")),
+              ElementsAre(AllOf(HasSubstr("6: "), HasSubstr("routes.failed_event"))));
 }
 
 TEST_F(ConfigTest, two_routes_that_would_make_one_job_twice_are_refused) {

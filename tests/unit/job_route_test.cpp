@@ -55,6 +55,7 @@ TEST(JobRoute, Values_at_their_bounds_can_be_used) {
          r.job->serial_limit = 1000;
        }},
       {"unique_key", [](auto& r) { r.job->unique_key = "{type}/{header:tenant}"; }},
+      {"failed_event", [](auto& r) { r.job->hooks.failed_event.assign(255, 'a'); }},
       {"window", [](auto& r) { r.window = 0; }},  // says nothing on a job route
   };
   for (const auto& row : rows) {
@@ -103,6 +104,10 @@ TEST(JobRoute, Every_broken_rule_is_one_fault_that_names_what_is_wrong) {
        }},
       {"serial_limit is 2 without a serial_key", [](auto& r) { r.job->serial_limit = 2; }},
       {"unique_key", [](auto& r) { r.job->unique_key = "{id}"; }},
+      {"completed_event", [](auto& r) { r.job->hooks.completed_event.assign(256, 'a'); }},
+      {"retry_event is ship.*, a pattern", [](auto& r) { r.job->hooks.retry_event = "ship.*"; }},
+      {"failed_event", [](auto& r) { r.job->hooks.failed_event = "a\nb"; }},
+      {"death_event", [](auto& r) { r.job->hooks.death_event = "\xff"; }},
   };
   for (const auto& row : rows) {
     auto route = shipping();

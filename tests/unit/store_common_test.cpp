@@ -8,6 +8,7 @@
 #include "store/common/durations_codec.hpp"
 #include "store/common/event_row.hpp"
 #include "store/common/headers_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/common/sql_names.hpp"
 #include "store/common/strings_codec.hpp"
 #include "store/common/token_bucket.hpp"
@@ -136,6 +137,25 @@ TEST(StringsCodec, Lists_go_there_and_back) {
 TEST(StringsCodec, Anything_else_is_refused) {
   for (const auto* text : {"", "{}", "[1]", "[\"a\"", "[\"a\",null]", "\"a\"", "[[]]"})
     EXPECT_FALSE(decode_strings(text).ok()) << text;
+}
+
+TEST(HooksCodec, Hooks_go_there_and_back) {
+  const std::vector<JobHooks> rows = {{"a.completed", "a.retry", "a.failed", "a.death"},
+                                      {"", "", "a \"quoted\" \xd1\x8f", ""}};
+  for (const auto& hooks : rows) {
+    const auto decoded = decode_hooks(encode_hooks(hooks).value());
+    ASSERT_TRUE(decoded.ok()) << describe(decoded.error());
+    EXPECT_EQ(*decoded, hooks);
+  }
+  EXPECT_EQ(encode_hooks(JobHooks{"", "", "a.failed", ""}), R"({"failed_event":"a.failed"})");
+  EXPECT_EQ(encode_hooks({}), std::nullopt);
+}
+
+TEST(HooksCodec, Anything_else_is_refused) {
+  for (const auto* text : {"", "[]", "{\"failed\":\"a\"}", "{\"failed_event\":[]}",
+                           "{\"failed_event\":\"\"}", "{\"failed_event\":\"a\\nb\"}"}) {
+    EXPECT_FALSE(decode_hooks(text).ok()) << text;
+  }
 }
 
 Timestamp at_ms(std::int64_t ms) {

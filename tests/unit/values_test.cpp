@@ -329,6 +329,7 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::job_snoozed, "job_snoozed", Severity::debug},
       {N::job_cancelled, "job_cancelled", Severity::info},
       {N::job_released, "job_released", Severity::info},
+      {N::hooks_dropped, "hooks_dropped", Severity::warning},
       {N::worker_died, "worker_died", Severity::error},
       {N::result_conflict, "result_conflict", Severity::error},
       {N::heartbeat_failed, "heartbeat_failed", Severity::warning},

@@ -54,6 +54,7 @@ struct JobColumns {
   std::optional<int> percent;
   std::string note;
   std::string checkpoint;
+  std::vector<JobFailure> failures;   ///< the latest ones, oldest first
   std::optional<std::string> result;  ///< of the dispatch that the delivery names
 };
 

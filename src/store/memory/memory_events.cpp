@@ -14,6 +14,22 @@ Error taken(std::string_view what) {
           ""};
 }
 
+Event to_event(const NewEvent& written, EventId id, Timestamp now) {
+  Event event;
+  event.id = id;
+  event.aggregate = written.aggregate;
+  event.aggregate_version = written.aggregate_version;
+  event.type = written.type;
+  event.payload = written.payload;
+  event.content_type = written.content_type;
+  event.headers = written.headers;
+  event.created_at = now;
+  event.available_at = written.available_at;
+  return event;
+}
+
+}  // namespace
+
 Result<void> check_free(const Tables& tables, std::span<const NewEvent> events) {
   std::set<EventId> ids;
   std::set<std::pair<Aggregate, std::int64_t>> versions;
@@ -30,22 +46,6 @@ Result<void> check_free(const Tables& tables, std::span<const NewEvent> events) 
   }
   return {};
 }
-
-Event to_event(const NewEvent& written, EventId id, Timestamp now) {
-  Event event;
-  event.id = id;
-  event.aggregate = written.aggregate;
-  event.aggregate_version = written.aggregate_version;
-  event.type = written.type;
-  event.payload = written.payload;
-  event.content_type = written.content_type;
-  event.headers = written.headers;
-  event.created_at = now;
-  event.available_at = written.available_at;
-  return event;
-}
-
-}  // namespace
 
 Result<std::vector<EventId>> insert_events(MemoryDatabase& database,
                                            std::span<const NewEvent> events) {

@@ -12,6 +12,9 @@
 
 namespace postrider::testing {
 
+/// Whether these may be written together. Errors: as of `insert_events`.
+Result<void> check_free(const Tables& tables, std::span<const NewEvent> events);
+
 /// All of them or none, in their order. Errors: `already_exists` for an id or a version.
 Result<std::vector<EventId>> insert_events(MemoryDatabase& database,
                                            std::span<const NewEvent> events)

@@ -125,6 +125,7 @@ JobDetail detail_of(const Tables& tables, const Delivery& delivery, const JobCol
   const auto& event = *tables.event_of(delivery).event;
   detail.event_type = event.type;
   detail.aggregate = event.aggregate;
+  detail.hooks = job.policy.hooks;
   return detail;
 }
 
@@ -175,7 +176,9 @@ class MemoryJobOperations final : public JobOperations {
     const MutexLock lock(database_->mutex);
     const auto* job = database_->tables.find_job(id);
     if (job == nullptr) return std::optional<JobDetail>();
-    return std::optional(detail_of(database_->tables, *database_->tables.find_delivery(id), *job));
+    auto detail = detail_of(database_->tables, *database_->tables.find_delivery(id), *job);
+    detail.failures = job->failures;
+    return std::optional(std::move(detail));
   }
 
   Result<std::vector<ListedWorker>> workers(bool ended, std::optional<Timestamp> now,

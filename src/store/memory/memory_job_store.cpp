@@ -7,6 +7,8 @@
 #include "store/common/attempt_check.hpp"
 #include "store/common/token_bucket.hpp"
 #include "store/memory/memory_database.hpp"
+#include "store/memory/memory_events.hpp"
+#include "values/job_hooks.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -51,7 +53,7 @@ std::optional<JobEntry> current_attempt(const Tables& tables, const DeliveryId& 
 }
 
 /// Requires: it is dispatched, and that dispatch is counted as a death.
-Job to_job(const JobEntry& entry) {
+Job to_job(const Tables& tables, const JobEntry& entry) {
   const auto& [delivery, columns] = entry;
   Job job;
   job.delivery_id = delivery->id;
@@ -70,13 +72,14 @@ Job to_job(const JobEntry& entry) {
   job.snoozes = columns->snoozes;
   job.interruptions = columns->interruptions;
   job.cancel_requested = columns->cancel_requested_at.has_value();
+  job.hooks = hook_context(columns->policy.hooks, *tables.event_of(*delivery).event);
   return job;
 }
 
 Task to_task(const Tables& tables, const JobEntry& entry, Timestamp now) {
   const auto& event = tables.event_of(*entry.delivery);
   Task task;
-  task.job = to_job(entry);
+  task.job = to_job(tables, entry);
   task.dispatch_id = *entry.delivery->dispatch_id;
   task.event = event.event;
   task.checkpoint = entry.job->checkpoint;
@@ -242,6 +245,14 @@ class JobTaker {
   TaskBatch batch_;
 };
 
+void keep_failure(std::vector<JobFailure>& failures, const JobUpdate& update, Timestamp now) {
+  failures.push_back({update.dispatch_id, update.attempts, now, update.failure_code,
+                      update.failure_detail, update.worker});
+  std::erase_if(failures, [&](const auto& failure) {
+    return failure.attempt <= update.attempts - JobFailure::most_kept;
+  });
+}
+
 RecordAnswer record_end(Tables& tables, const JobUpdate& update, Timestamp now) {
   POSTRIDER_ASSERT(update.status != DeliveryStatus::dispatched &&
                    update.status != DeliveryStatus::held);
@@ -270,6 +281,7 @@ RecordAnswer record_end(Tables& tables, const JobUpdate& update, Timestamp now) 
   job.interruptions = update.interruptions;
   job.serial_slot.reset();
   job.result = update.result;
+  if (update.keeps_failure) keep_failure(job.failures, update, now);
   if (update.status == DeliveryStatus::pending) {
     delivery.available_at = now + update.available_in;
     delivery.dispatched_at.reset();
@@ -357,9 +369,13 @@ class MemoryJobStore final : public JobStore {
                                            Deadline /*deadline*/) override {
     const MutexLock lock(database_->mutex);
     const auto now = database_->time_of(request.now);
+    if (auto free = check_events(request); !free) return free.error();
     std::vector<RecordAnswer> answers;
-    for (const auto& update : request.updates)
+    for (const auto& update : request.updates) {
       answers.push_back(record_end(database_->tables, update, now));
+      if (answers.back() != RecordAnswer::recorded) continue;
+      if (auto told = insert_events(*database_, update.events); !told) return told.error();
+    }
     return answers;
   }
 
@@ -380,6 +396,15 @@ class MemoryJobStore final : public JobStore {
   }
 
  private:
+  /// There is no rollback here, so what could fail is found before anything is changed.
+  Result<void> check_events(const RecordRequest& request) const
+      POSTRIDER_REQUIRES(database_->mutex) {
+    std::vector<NewEvent> events;
+    for (const auto& update : request.updates)
+      events.insert(events.end(), update.events.begin(), update.events.end());
+    return check_free(database_->tables, events);
+  }
+
   std::shared_ptr<MemoryDatabase> database_;
   std::uint64_t seen_rings_ POSTRIDER_GUARDED_BY(database_->mutex) = 0;
   bool woken_ POSTRIDER_GUARDED_BY(database_->mutex) = false;
@@ -454,7 +479,7 @@ Result<LostBatch> MemoryJobStore::lost(const LostRequest& request, Deadline /*de
     const bool died = is_gone(entry.job->worker);
     if (!died && !is_overdue(*entry.delivery, now)) continue;
     auto& found = died ? batch.attempts : overdue;
-    found.push_back({to_job(entry), *entry.delivery->dispatch_id, died, entry.job->worker});
+    found.push_back({to_job(tables, entry), *entry.delivery->dispatch_id, died, entry.job->worker});
   }
   batch.attempts.insert(batch.attempts.end(), overdue.begin(), overdue.end());
   const auto limit = std::max<std::size_t>(request.limit, 1);

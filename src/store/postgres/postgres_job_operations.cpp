@@ -6,6 +6,7 @@
 #include <postrider/store/postgres.hpp>
 
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/common/strings_codec.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_event_columns.hpp"
@@ -91,7 +92,26 @@ JobDetail read_job_detail(const Rows& rows, int row) {
     job.aggregate =
         Aggregate{std::string(rows.text(row, column)), std::string(rows.text(row, column + 1))};
   }
+  column += 2;
+  if (!rows.is_null(row, column)) {
+    if (auto hooks = decode_hooks(rows.text(row, column))) job.hooks = std::move(hooks).value();
+  }
   return job;
+}
+
+std::vector<JobFailure> read_failures(const Rows& rows) {
+  std::vector<JobFailure> failures;
+  for (int row = 0; row < rows.size(); ++row) {
+    JobFailure failure;
+    failure.dispatch_id = DispatchId(rows.uuid(row, 0));
+    failure.attempt = rows.small_integer(row, 1);
+    failure.failed_at = rows.time(row, 2);
+    failure.code = rows.text(row, 3);
+    failure.detail = rows.text(row, 4);
+    if (const auto worker = rows.uuid_if(row, 5)) failure.worker = WorkerId(*worker);
+    failures.push_back(std::move(failure));
+  }
+  return failures;
 }
 
 ListedWorker read_listed_worker(const Rows& rows, int row) {
@@ -164,7 +184,7 @@ Call enqueue_call(const NewJobRow& row, const std::optional<Timestamp>& now) {
   parameters.small_integer(policy.priority).text_if(if_not_empty(policy.serial_key));
   parameters.small_integer(policy.serial_limit).text_if(if_not_empty(policy.unique_key));
   parameters.text(to_string(policy.on_worker_death)).small_integer(policy.max_deaths);
-  parameters.integer(policy.timeout_limit.count());
+  parameters.integer(policy.timeout_limit.count()).text_if(encode_hooks(policy.hooks));
   return call;
 }
 
@@ -209,10 +229,13 @@ class PostgresJobOperations final : public JobOperations {
   }
 
   Result<std::optional<JobDetail>> job(const DeliveryId& id, Deadline deadline) override {
-    const auto results = connection_.read(std::vector<Call>{call_on("jobs_show", id)}, deadline);
+    const std::vector<Call> calls = {call_on("jobs_show", id), call_on("jobs_failures", id)};
+    const auto results = connection_.read(calls, deadline);
     if (!results) return results.error();
     if (results->front().empty()) return std::optional<JobDetail>();
-    return std::optional(read_job_detail(results->front(), 0));
+    auto detail = read_job_detail(results->front(), 0);
+    detail.failures = read_failures(results->at(1));
+    return std::optional(std::move(detail));
   }
 
   Result<std::vector<ListedWorker>> workers(bool ended, std::optional<Timestamp> now,

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "store/postgres/postgres_event_columns.hpp"
 #include "store/postgres/postgres_job_rows.hpp"
 
 namespace postrider::store::postgres {
@@ -23,13 +24,17 @@ auto array_of(const std::vector<const JobUpdate*>& updates, Get get) {
 
 class Recording {
  public:
-  Recording(PostgresConnection& connection, const RecordRequest& request)
-      : connection_(connection), request_(request) {}
+  Recording(PostgresConnection& connection, IdGenerator& ids, const RecordRequest& request)
+      : connection_(connection), ids_(ids), request_(request) {}
 
   Result<std::vector<RecordAnswer>> run(Deadline deadline) {
     if (request_.updates.empty()) return std::vector<RecordAnswer>();
     choose_first_ones();
-    if (auto applied = apply(deadline); !applied) return applied.error();
+    const bool has_more = std::any_of(first_.begin(), first_.end(), [](const auto* update) {
+      return update->keeps_failure || !update->events.empty();
+    });
+    const auto applied = has_more ? apply_with_more(deadline) : apply(deadline);
+    if (!applied) return applied.error();
     if (auto looked = look_at_the_rest(deadline); !looked) return looked.error();
     return answers();
   }
@@ -79,10 +84,71 @@ class Recording {
   Result<void> apply(Deadline deadline) {
     const auto results = connection_.write(std::vector<Call>{record_call()}, deadline);
     if (!results) return results.error();
-    const auto& rows = results->at(0);
+    note_applied(results->at(0));
+    return {};
+  }
+
+  /// With what the ends that were applied bring along, and nothing of the others.
+  Result<void> apply_with_more(Deadline deadline) {
+    if (auto begun = connection_.begin(deadline); !begun) return begun;
+    const auto results = connection_.run(std::vector<Call>{record_call()}, deadline);
+    if (!results) return results.error();
+    note_applied(results->at(0));
+    const auto calls = calls_for_more();
+    if (!calls) {
+      connection_.rollback(deadline);
+      return calls.error();
+    }
+    if (!calls->empty()) {
+      if (auto written = connection_.run(*calls, deadline); !written) return written.error();
+    }
+    return connection_.commit(deadline);
+  }
+
+  void note_applied(const Rows& rows) {
     for (int row = 0; row < rows.size(); ++row)
       applied_.insert(DispatchId(rows.uuid(row, 0)));
-    return {};
+  }
+
+  [[nodiscard]] Result<std::vector<Call>> calls_for_more() const {
+    std::vector<const JobUpdate*> failures;
+    NewEventColumns events;
+    bool has_events = false;
+    for (const auto* update : first_) {
+      if (!applied_.contains(update->dispatch_id)) continue;
+      if (update->keeps_failure) failures.push_back(update);
+      for (const auto& event : update->events) {
+        const auto id = event.id ? *event.id : EventId(ids_.next());
+        if (auto added = events.add(event, id); !added) return added.error();
+        has_events = true;
+      }
+    }
+    std::vector<Call> calls;
+    if (!failures.empty()) calls.push_back(failures_call(failures));
+    if (has_events) {
+      calls.push_back({"jobs_tell_unordered"});
+      calls.push_back({"events_insert", events.insert_parameters()});
+    }
+    return calls;
+  }
+
+  [[nodiscard]] Call failures_call(const std::vector<const JobUpdate*>& rows) const {
+    Call call{"jobs_keep_failures"};
+    auto& parameters = call.parameters;
+    parameters.time_if(request_.now);
+    parameters.uuids(array_of(rows, [](const auto& row) { return row.delivery_id.value(); }));
+    parameters.uuids(array_of(rows, [](const auto& row) { return row.dispatch_id.value(); }));
+    parameters.small_integers(
+        array_of(rows, [](const auto& row) { return std::int32_t{row.attempts}; }));
+    parameters.texts(
+        array_of(rows, [](const auto& row) { return storable_text(row.failure_code); }));
+    parameters.texts(
+        array_of(rows, [](const auto& row) { return storable_text(row.failure_detail); }));
+    parameters.optional_uuids(array_of(rows, [](const auto& row) {
+      return row.worker ? std::optional(row.worker->value()) : std::nullopt;
+    }));
+    parameters.small_integer(JobFailure::most_kept);
+    return call;
   }
 
   Result<void> look_at_the_rest(Deadline deadline) {
@@ -134,6 +200,7 @@ class Recording {
   }
 
   PostgresConnection& connection_;
+  IdGenerator& ids_;
   const RecordRequest& request_;
   std::vector<const JobUpdate*> first_;
   std::unordered_set<DispatchId> applied_;
@@ -143,9 +210,9 @@ class Recording {
 
 }  // namespace
 
-Result<std::vector<RecordAnswer>> record_ends(PostgresConnection& connection,
+Result<std::vector<RecordAnswer>> record_ends(PostgresConnection& connection, IdGenerator& ids,
                                               const RecordRequest& request, Deadline deadline) {
-  return Recording(connection, request).run(deadline);
+  return Recording(connection, ids, request).run(deadline);
 }
 
 }  // namespace postrider::store::postgres

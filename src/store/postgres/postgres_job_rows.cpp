@@ -5,7 +5,9 @@
 
 #include "base/utf8.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/postgres/postgres_rows.hpp"
+#include "values/job_hooks.hpp"
 
 namespace postrider::store::postgres {
 namespace {
@@ -14,6 +16,15 @@ constexpr int now_column = job_columns;
 constexpr int timeout_column = job_columns + 1;
 constexpr int checkpoint_column = job_columns + 2;
 constexpr int task_event_column = job_columns + 3;
+
+void read_hooks(std::string_view text, JobColumns& read) {
+  auto hooks = decode_hooks(text);
+  if (hooks) {
+    read.hooks = std::move(hooks).value();
+  } else {
+    read.malformed = hooks.error().message;
+  }
+}
 
 }  // namespace
 
@@ -36,7 +47,8 @@ JobColumns read_job_columns(const Rows& rows, int row) {
   job.snoozes = rows.small_integer(row, 13);
   job.interruptions = rows.small_integer(row, 14);
   job.cancel_requested = rows.boolean(row, 15);
-  read.dispatch_id = DispatchId(rows.uuid(row, 16));
+  if (!rows.is_null(row, 16)) read_hooks(rows.text(row, 16), read);
+  read.dispatch_id = DispatchId(rows.uuid(row, 17));
   auto delays = decode_durations(rows.text(row, 7));
   if (delays) {
     job.retry_delays = std::move(delays).value();
@@ -46,9 +58,14 @@ JobColumns read_job_columns(const Rows& rows, int row) {
   return read;
 }
 
+void set_hooks(JobColumns& columns, const Event& event) {
+  columns.job.hooks = hook_context(std::move(columns.hooks), event);
+}
+
 Task read_task(const Rows& rows, int row) {
   auto columns = read_job_columns(rows, row);
   auto event = read_event_columns(rows, row, task_event_column);
+  set_hooks(columns, *event.event);
   Task task;
   task.job = std::move(columns.job);
   task.dispatch_id = columns.dispatch_id;

@@ -14,16 +14,20 @@
 namespace postrider::store::postgres {
 
 /// Columns of a job, from id to dispatch_id, as all statements that return one give them.
-inline constexpr int job_columns = 17;
+inline constexpr int job_columns = 18;
 
 struct JobColumns {
   Job job;
+  JobHooks hooks;  ///< in the job itself once its event is known
   DispatchId dispatch_id;
   std::string malformed;  ///< why the row cannot be trusted; empty when it is sound
 };
 
 /// Reads the job whose id stands in column 0. It is dispatched, so its row counts one death more.
 [[nodiscard]] JobColumns read_job_columns(const Rows& rows, int row);
+
+/// Gives a job that was read its hooks; `event` needs no more than what they take from it.
+void set_hooks(JobColumns& columns, const Event& event);
 
 /// Reads a job with the time, its deadline, its checkpoint and its event.
 [[nodiscard]] Task read_task(const Rows& rows, int row);

@@ -7,6 +7,7 @@
 #include <postrider/store/postgres.hpp>
 
 #include "store/common/attempt_check.hpp"
+#include "store/common/headers_codec.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_job_listener.hpp"
 #include "store/postgres/postgres_job_record.hpp"
@@ -143,8 +144,24 @@ HeartbeatAnswer compare_attempts(const std::vector<DispatchId>& running, const R
   return answer;
 }
 
+/// Of the event, as much as hooks take from it; headers that cannot be read are none.
+Event read_lost_event(const Rows& rows, int row) {
+  int column = job_columns + 2;
+  Event event;
+  event.type = rows.text(row, column++);
+  if (!rows.is_null(row, column)) {
+    event.aggregate =
+        Aggregate{std::string(rows.text(row, column)), std::string(rows.text(row, column + 1))};
+  }
+  if (auto headers = decode_headers(rows.text(row, column + 2))) {
+    event.headers = std::move(headers).value();
+  }
+  return event;
+}
+
 LostAttempt read_lost(const Rows& rows, int row) {
   auto columns = read_job_columns(rows, row);
+  if (!columns.hooks.empty()) set_hooks(columns, read_lost_event(rows, row));
   LostAttempt lost;
   lost.job = std::move(columns.job);
   lost.dispatch_id = columns.dispatch_id;
@@ -265,7 +282,7 @@ class PostgresJobStore final : public JobStore {
 
   Result<std::vector<RecordAnswer>> record(const RecordRequest& request,
                                            Deadline deadline) override {
-    return record_ends(connection_, request, deadline);
+    return record_ends(connection_, ids_, request, deadline);
   }
 
   Result<AttemptState> touch(const AttemptUpdate& update, Deadline deadline) override {

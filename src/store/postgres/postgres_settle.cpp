@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/postgres/postgres_read_mark.hpp"
 #include "store/postgres/postgres_rows.hpp"
 
@@ -213,6 +214,14 @@ class Settling {
         policy_column([](const auto& policy) { return std::int32_t{policy.max_deaths}; }));
     parameters.integers(policy_column(
         [](const auto& policy) { return std::int64_t{policy.timeout_limit.count()}; }));
+    add_hooks(parameters);
+  }
+
+  void add_hooks(Parameters& parameters) const {
+    const auto hooks =
+        column(jobs_, [](const auto& row) { return encode_hooks(row.job->policy.hooks); });
+    parameters.optional_texts(
+        std::vector<std::optional<std::string_view>>(hooks.begin(), hooks.end()));
   }
 
   void add_updates() {

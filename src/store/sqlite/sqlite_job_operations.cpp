@@ -7,6 +7,7 @@
 
 #include "base/timestamp_text.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/common/strings_codec.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
@@ -102,7 +103,22 @@ JobDetail read_job_detail(const SqliteQuery& row) {
   job.checkpoint_bytes = row.optional_integer(column++).value_or(0);
   job.event_type = row.text(column++);
   if (!row.is_null(column)) job.aggregate = Aggregate{row.text(column), row.text(column + 1)};
+  column += 2;
+  if (!row.is_null(column)) {
+    if (auto hooks = decode_hooks(row.text(column))) job.hooks = std::move(hooks).value();
+  }
   return job;
+}
+
+JobFailure read_failure(const SqliteQuery& row) {
+  JobFailure failure;
+  failure.dispatch_id = id_in<DispatchId>(row, 0).value_or(DispatchId());
+  failure.attempt = number(row, 1);
+  failure.failed_at = time_in(row, 2).value_or(Timestamp());
+  failure.code = row.text(3);
+  failure.detail = row.text(4);
+  failure.worker = id_in<WorkerId>(row, 5);
+  return failure;
 }
 
 ListedWorker read_listed_worker(const SqliteQuery& row, Timestamp now) {
@@ -169,6 +185,12 @@ class SqliteJobOperations final : public JobOperations {
       std::optional<JobDetail> found;
       if (row.next()) found = read_job_detail(row);
       if (auto read = row.result(); !read) return read.error();
+      if (!found) return found;
+      auto failures = reader_.query(statements::jobs_failures);
+      failures.bind(":id", id_text(id.value()));
+      while (failures.next())
+        found->failures.push_back(read_failure(failures));
+      if (auto read = failures.result(); !read) return read.error();
       return found;
     });
   }
@@ -344,6 +366,7 @@ class SqliteJobOperations final : public JobOperations {
     row.bind(":on_worker_death", to_string(policy.on_worker_death));
     row.bind(":max_deaths", std::int64_t{policy.max_deaths});
     row.bind(":timeout_limit_ms", std::int64_t{policy.timeout_limit.count()});
+    row.bind_if(":hooks", encode_hooks(policy.hooks));
     return row.run();
   }
 

@@ -49,10 +49,46 @@ Timestamp extended(milliseconds extend, Timestamp deadline, Timestamp latest, Ti
                   now + std::min<Timestamp::duration>(std::min(extend, most_extension), left));
 }
 
+Result<void> keep_failure(SqliteConnection& connection, const JobUpdate& update, Timestamp now) {
+  auto row = connection.query(statements::jobs_keep_failures);
+  row.bind(":delivery_id", id_text(update.delivery_id.value()))
+      .bind(":dispatch_id", id_text(update.dispatch_id.value()))
+      .bind(":attempt", std::int64_t{update.attempts})
+      .bind(":now", timestamp_text(now))
+      .bind(":code", update.failure_code)
+      .bind(":detail", update.failure_detail);
+  if (update.worker) row.bind(":worker", id_text(update.worker->value()));
+  if (auto done = row.run(); !done) return done;
+  const auto dropped = update.attempts - JobFailure::most_kept;
+  if (dropped < 1) return {};
+  auto old = connection.query(statements::jobs_drop_failures);
+  old.bind(":delivery_id", id_text(update.delivery_id.value()));
+  old.bind(":attempt", std::int64_t{dropped});
+  return old.run();
+}
+
+/// What an end that was applied brings along.
+Result<void> write_more(SqliteConnection& connection, const JobUpdate& update, IdGenerator& ids,
+                        Timestamp now) {
+  if (update.keeps_failure) {
+    if (auto kept = keep_failure(connection, update, now); !kept) return kept;
+  }
+  for (const auto& event : update.events) {
+    auto row = connection.query(statements::events_insert);
+    const auto id = event.id ? *event.id : EventId(ids.next());
+    if (auto bound = bind_event(row, event, id); !bound) return bound;
+    if (auto done = row.run(); !done) return done;
+  }
+  return {};
+}
+
 class LostReader {
  public:
   LostReader(SqliteConnection& connection, std::size_t limit, Timestamp now)
-      : connection_(connection), limit_(std::max<std::size_t>(limit, 1)), now_(now) {}
+      : connection_(connection),
+        events_(connection),
+        limit_(std::max<std::size_t>(limit, 1)),
+        now_(now) {}
 
   Result<LostBatch> read() {
     if (auto done = read_of_dead_workers(); !done) return done.error();
@@ -96,17 +132,22 @@ class LostReader {
   Result<void> read_of(const std::string& worker) {
     auto rows = connection_.query(statements::jobs_of_worker);
     rows.bind(":worker", worker).bind(":limit", page());
-    while (rows.next())
-      add(read_dispatched_job(rows), true);
-    return rows.result();
+    return add_all(rows, true);
   }
 
   Result<void> read_overdue() {
     if (is_full()) return {};
     auto rows = connection_.query(statements::jobs_overdue);
     rows.bind(":now", timestamp_text(now_)).bind(":limit", page());
-    while (rows.next())
-      add(read_dispatched_job(rows), false);
+    return add_all(rows, false);
+  }
+
+  Result<void> add_all(SqliteQuery& rows, bool worker_died) {
+    while (rows.next()) {
+      auto dispatched = read_dispatched_job(rows);
+      if (auto done = events_.set_hooks(dispatched); !done) return done;
+      add(std::move(dispatched), worker_died);
+    }
     return rows.result();
   }
 
@@ -117,6 +158,7 @@ class LostReader {
   }
 
   SqliteConnection& connection_;
+  TaskReader events_;
   std::size_t limit_;
   Timestamp now_;
   std::set<DeliveryId> found_;
@@ -126,7 +168,7 @@ class LostReader {
 }  // namespace
 
 Result<RecordAnswer> record_end(SqliteConnection& connection, const JobUpdate& update,
-                                Timestamp now) {
+                                IdGenerator& ids, Timestamp now) {
   POSTRIDER_ASSERT(update.status != DeliveryStatus::dispatched &&
                    update.status != DeliveryStatus::held);
   const bool pending = update.status == DeliveryStatus::pending;
@@ -147,8 +189,9 @@ Result<RecordAnswer> record_end(SqliteConnection& connection, const JobUpdate& u
     row.bind(":finished_at", timestamp_text(now));
   }
   if (auto done = row.run(); !done) return done.error();
-  if (connection.changes() > 0) return RecordAnswer::recorded;
-  return answer_late(connection, update);
+  if (connection.changes() == 0) return answer_late(connection, update);
+  if (auto done = write_more(connection, update, ids, now); !done) return done.error();
+  return RecordAnswer::recorded;
 }
 
 bool writes(const AttemptUpdate& update) noexcept {

@@ -8,9 +8,10 @@
 
 namespace postrider::store::sqlite {
 
-/// The caller holds a writing transaction.
+/// With the failure and the events that it brings along, if it is applied. The caller holds a
+/// writing transaction.
 [[nodiscard]] Result<RecordAnswer> record_end(SqliteConnection& connection, const JobUpdate& update,
-                                              Timestamp now);
+                                              IdGenerator& ids, Timestamp now);
 
 /// Whether the update writes anything; if not, a read transaction is enough for `touch_attempt`.
 [[nodiscard]] bool writes(const AttemptUpdate& update) noexcept;

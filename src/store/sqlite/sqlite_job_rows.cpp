@@ -5,8 +5,10 @@
 
 #include "base/timestamp_text.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
+#include "values/job_hooks.hpp"
 
 namespace postrider::store::sqlite {
 namespace {
@@ -33,6 +35,12 @@ class JobReader {
     auto delays = decode_durations(row_.text(column));
     if (!delays) return fault<std::vector<milliseconds>>("its retry_delays cannot be read");
     return std::move(delays).value();
+  }
+
+  JobHooks hooks(int column) {
+    if (row_.is_null(column)) return {};
+    auto hooks = decode_hooks(row_.text(column));
+    return hooks ? std::move(hooks).value() : fault<JobHooks>("its hooks cannot be read");
   }
 
   OnWorkerDeath on_worker_death(int column) {
@@ -86,6 +94,7 @@ DispatchedJob read_dispatched_job(const SqliteQuery& row) {
   read.delivery_timeout_at = reader.time(17);
   if (!row.is_null(18)) read.worker = reader.id<WorkerId>(18);
   read.checkpoint = row.text(19);
+  read.hooks = reader.hooks(20);
   read.malformed = reader.take_fault();
   return read;
 }
@@ -93,6 +102,7 @@ DispatchedJob read_dispatched_job(const SqliteQuery& row) {
 Result<Task> TaskReader::read(DispatchedJob dispatched) {
   auto event = event_of(dispatched.job.event_seq);
   if (!event) return event.error();
+  dispatched.job.hooks = hook_context(std::move(dispatched.hooks), *event->event);
   Task task;
   task.until_timeout = until(dispatched.delivery_timeout_at, now_);
   task.job = std::move(dispatched.job);
@@ -102,6 +112,14 @@ Result<Task> TaskReader::read(DispatchedJob dispatched) {
   task.malformed =
       dispatched.malformed.empty() ? event->malformed : std::move(dispatched.malformed);
   return task;
+}
+
+Result<void> TaskReader::set_hooks(DispatchedJob& dispatched) {
+  if (dispatched.hooks.empty()) return {};
+  const auto event = event_of(dispatched.job.event_seq);
+  if (!event) return event.error();
+  dispatched.job.hooks = hook_context(std::move(dispatched.hooks), *event->event);
+  return {};
 }
 
 Result<ReadEvent> TaskReader::event_of(Seq seq) {

@@ -16,6 +16,7 @@ namespace postrider::store::sqlite {
 /// A job while an attempt of it runs.
 struct DispatchedJob {
   Job job;
+  JobHooks hooks;  ///< in the job itself once its event is known
   DispatchId dispatch_id;
   Timestamp delivery_timeout_at;
   std::optional<WorkerId> worker;
@@ -29,9 +30,12 @@ struct DispatchedJob {
 /// Puts events to the jobs of one batch; several may be of one event.
 class TaskReader {
  public:
-  TaskReader(SqliteConnection& connection, Timestamp now) : connection_(connection), now_(now) {}
+  explicit TaskReader(SqliteConnection& connection, Timestamp now = {})
+      : connection_(connection), now_(now) {}
 
   Result<Task> read(DispatchedJob dispatched);
+  /// Gives a job its hooks, with what they take from its event.
+  Result<void> set_hooks(DispatchedJob& dispatched);
 
  private:
   Result<ReadEvent> event_of(Seq seq);

@@ -90,7 +90,7 @@ class SqliteJobStore final : public JobStore {
       Answers answers;
       answers.reserve(request.updates.size());
       for (const auto& update : request.updates) {
-        const auto answer = record_end(connection_, update, now);
+        const auto answer = record_end(connection_, update, ids_, now);
         if (!answer) return answer.error();
         answers.push_back(*answer);
       }

@@ -6,6 +6,7 @@
 
 #include "base/timestamp_text.hpp"
 #include "store/common/durations_codec.hpp"
+#include "store/common/hooks_codec.hpp"
 #include "store/sqlite/sqlite_rows.hpp"
 #include "store_sqlite_sql.hpp"
 
@@ -136,6 +137,7 @@ class Settling {
       row.bind(":serial_limit", std::int64_t{policy.serial_limit});
     }
     if (!policy.unique_key.empty()) row.bind(":unique_key", policy.unique_key);
+    row.bind_if(":hooks", encode_hooks(policy.hooks));
     return row.run();
   }
 

@@ -1,9 +1,11 @@
--- Forgets workers and queues, and removes all deliveries of jobs.
+-- Forgets workers, queues and failures, and removes all deliveries of jobs.
 --
 -- Locks: outbox_deliveries exclusively, while two indexes are built anew.
 DROP TABLE {schema}{prefix}outbox_queues;
 
 DROP TABLE {schema}{prefix}outbox_workers;
+
+DROP TABLE {schema}{prefix}outbox_job_failures;
 
 DROP TRIGGER {prefix}outbox_jobs_tell_of_new ON {schema}{prefix}outbox_deliveries;
 
@@ -36,7 +38,8 @@ ALTER TABLE {schema}{prefix}outbox_deliveries
   DROP COLUMN percent,
   DROP COLUMN note,
   DROP COLUMN checkpoint,
-  DROP COLUMN result;
+  DROP COLUMN result,
+  DROP COLUMN hooks;
 
 CREATE INDEX {prefix}outbox_deliveries_open_idx
   ON {schema}{prefix}outbox_deliveries (event_seq)

@@ -1,9 +1,10 @@
--- Jobs: columns of deliveries, workers, and queues.
+-- Jobs: columns of deliveries, the history of their failures, workers, and queues.
 --
 -- Locks: outbox_deliveries exclusively, while its rows are checked once and two indexes are built
 -- anew: about a second per million rows. Writers of events do not wait, relays do.
--- Workers need SELECT on outbox_events, SELECT and UPDATE on outbox_deliveries and outbox_queues, and
--- SELECT, INSERT and UPDATE on outbox_workers.
+-- Workers need SELECT on outbox_events, SELECT and UPDATE on outbox_deliveries and outbox_queues,
+-- SELECT, INSERT and UPDATE on outbox_workers, SELECT, INSERT and DELETE on outbox_job_failures, and for
+-- routes with hooks INSERT on outbox_events and USAGE on outbox_events_seq.
 ALTER TABLE {schema}{prefix}outbox_deliveries
   ADD COLUMN kind text NOT NULL DEFAULT 'publish',
   ADD COLUMN job text,
@@ -26,6 +27,7 @@ ALTER TABLE {schema}{prefix}outbox_deliveries
   ADD COLUMN note text,
   ADD COLUMN checkpoint bytea,
   ADD COLUMN result text,
+  ADD COLUMN hooks text,
   ADD CONSTRAINT kind_is_known CHECK (kind IN ('publish', 'job')),
   ADD CONSTRAINT jobs_are_whole CHECK (
     CASE kind
@@ -38,7 +40,7 @@ ALTER TABLE {schema}{prefix}outbox_deliveries
         AND timeout_limit_ms >= timeout_ms AND timeout_limit_ms IS NOT NULL
         AND ordering_key IS NULL
       ELSE num_nonnulls(job, queue, transport, priority, serial_key, unique_key, on_worker_death,
-        max_deaths, timeout_limit_ms, worker, cancel_requested_at) = 0
+        max_deaths, timeout_limit_ms, worker, cancel_requested_at, hooks) = 0
     END),
   ADD CONSTRAINT serial_jobs_have_a_key_and_a_limit CHECK (
     (serial_key IS NULL) = (serial_limit IS NULL)
@@ -47,6 +49,7 @@ ALTER TABLE {schema}{prefix}outbox_deliveries
     (serial_slot IS NOT NULL) = (serial_key IS NOT NULL AND status = 'dispatched')
     AND (serial_slot IS NULL OR serial_slot BETWEEN 0 AND serial_limit - 1)),
   ADD CONSTRAINT jobs_count_from_0 CHECK (deaths >= 0 AND snoozes >= 0 AND interruptions >= 0),
+  ADD CONSTRAINT hooks_are_a_json_object CHECK (json_typeof(hooks::json) = 'object'),
   ADD CONSTRAINT percent_is_up_to_100 CHECK (percent BETWEEN 0 AND 100),
   ADD CONSTRAINT checkpoint_has_at_most_64_kib CHECK (octet_length(checkpoint) <= 65536);
 
@@ -97,6 +100,21 @@ CREATE UNIQUE INDEX {prefix}outbox_jobs_serial_slot_key
 CREATE INDEX {prefix}outbox_jobs_worker_idx
   ON {schema}{prefix}outbox_deliveries (worker)
   WHERE worker IS NOT NULL AND delivery_timeout_at IS NOT NULL;
+
+-- The latest failed attempts of each job; they go with its row.
+CREATE TABLE {schema}{prefix}outbox_job_failures (
+  delivery_id uuid NOT NULL,
+  dispatch_id uuid NOT NULL,
+  attempt integer NOT NULL,
+  failed_at timestamptz NOT NULL,
+  code text NOT NULL,
+  detail text NOT NULL,
+  worker uuid,
+  CONSTRAINT {prefix}outbox_job_failures_pkey PRIMARY KEY (delivery_id, dispatch_id),
+  CONSTRAINT {prefix}outbox_job_failures_delivery_id_fkey FOREIGN KEY (delivery_id)
+    REFERENCES {schema}{prefix}outbox_deliveries (id) ON DELETE CASCADE,
+  CONSTRAINT attempts_count_from_1 CHECK (attempt > 0)
+);
 
 -- Starts of worker processes. A start is never reused: who comes back has a new id.
 CREATE TABLE {schema}{prefix}outbox_workers (

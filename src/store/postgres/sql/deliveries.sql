@@ -40,7 +40,7 @@ ON CONFLICT DO NOTHING;
 INSERT INTO {schema}{prefix}outbox_deliveries (
   id, event_seq, event_id, slot, kind, route, status, retry_delays, timeout_ms, on_failed,
   available_at, finished_at, failure_code, failure_detail, job, queue, transport, priority,
-  serial_key, serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+  serial_key, serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms, hooks)
 SELECT
   n.id, n.event_seq, n.event_id, e.slot, 'job', n.route, n.status, n.retry_delays, n.timeout_ms,
   n.on_failed,
@@ -48,15 +48,15 @@ SELECT
   CASE WHEN n.status <> 'pending' THEN c.now END,
   n.failure_code, n.failure_detail, n.job, n.queue, n.transport, n.priority, n.serial_key,
   CASE WHEN n.serial_key IS NOT NULL THEN n.serial_limit END,
-  n.unique_key, n.on_worker_death, n.max_deaths, n.timeout_limit_ms
+  n.unique_key, n.on_worker_death, n.max_deaths, n.timeout_limit_ms, n.hooks
 FROM unnest(
     $2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
     $9::text[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
     $16::integer[], $17::text[], $18::integer[], $19::text[], $20::text[], $21::integer[],
-    $22::bigint[]) AS n (
+    $22::bigint[], $23::text[]) AS n (
     id, event_seq, event_id, route, status, retry_delays, timeout_ms, on_failed, available_in_ms,
     failure_code, failure_detail, job, queue, transport, priority, serial_key, serial_limit,
-    unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+    unique_key, on_worker_death, max_deaths, timeout_limit_ms, hooks)
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = n.event_seq
   CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) AS c
 WHERE e.routed_at IS NULL
@@ -346,12 +346,12 @@ made AS (
   INSERT INTO {schema}{prefix}outbox_deliveries (
     id, event_seq, event_id, slot, kind, route, ordering_key, status, retry_delays, timeout_ms,
     on_failed, available_at, generation, job, queue, transport, priority, serial_key, serial_limit,
-    unique_key, on_worker_death, max_deaths, timeout_limit_ms, checkpoint)
+    unique_key, on_worker_death, max_deaths, timeout_limit_ms, checkpoint, hooks)
   SELECT {schema}{prefix}outbox_uuidv7(), h.event_seq, h.event_id, h.slot, h.kind, h.route,
     h.ordering_key, 'pending', h.retry_delays, h.timeout_ms, h.on_failed,
     coalesce($1::timestamptz, clock_timestamp()), h.generation + 1, h.job, h.queue, h.transport,
     h.priority, h.serial_key, h.serial_limit, h.unique_key, h.on_worker_death, h.max_deaths,
-    h.timeout_limit_ms, h.checkpoint
+    h.timeout_limit_ms, h.checkpoint, h.hooks
   FROM history AS h
   ORDER BY h.event_seq, h.route
   RETURNING id, event_seq, route),

@@ -117,8 +117,8 @@ SELECT
   coalesce(c.relrowsecurity, false) AS row_security,
   coalesce('autovacuum_enabled=false' = ANY (c.reloptions), false) AS without_autovacuum
 FROM unnest(ARRAY['outbox_events', 'outbox_deliveries', 'outbox_partitions', 'outbox_routes',
-    'outbox_keys', 'outbox_workers', 'outbox_queues', 'inbox_receipts', 'postrider_audit',
-    'postrider_schema']) AS n (name)
+    'outbox_keys', 'outbox_job_failures', 'outbox_workers', 'outbox_queues', 'inbox_receipts',
+    'postrider_audit', 'postrider_schema']) AS n (name)
   LEFT JOIN pg_class AS c ON c.oid = to_regclass('{schema}{prefix}' || n.name)
 ORDER BY n.name;
 
@@ -182,6 +182,9 @@ FROM (
       ('relay', 'inbox_receipts', 'SELECT'),
       ('relay', 'inbox_receipts', 'UPDATE'),
       ('relay', 'inbox_receipts', 'DELETE'),
+      ('relay', 'outbox_job_failures', 'SELECT'),
+      ('relay', 'outbox_job_failures', 'INSERT'),
+      ('relay', 'outbox_job_failures', 'DELETE'),
       ('relay', 'outbox_workers', 'SELECT'),
       ('relay', 'outbox_workers', 'UPDATE'),
       ('relay', 'outbox_queues', 'SELECT'),
@@ -202,6 +205,7 @@ FROM (
       ('reader', 'outbox_deliveries', 'SELECT'),
       ('reader', 'outbox_partitions', 'SELECT'),
       ('reader', 'outbox_routes', 'SELECT'),
+      ('reader', 'outbox_job_failures', 'SELECT'),
       ('reader', 'outbox_workers', 'SELECT'),
       ('reader', 'outbox_queues', 'SELECT'),
       ('reader', 'postrider_schema', 'SELECT')) AS n (purpose, relation, "right")

@@ -60,7 +60,8 @@ SELECT
   d.unique_key, d.on_worker_death, d.max_deaths::integer, d.timeout_limit_ms,
   d.deaths - (d.status = 'dispatched')::integer AS deaths,
   d.snoozes, d.interruptions, d.worker, w.name, w.host, d.cancel_requested_at, d.percent::integer,
-  d.note, octet_length(d.checkpoint)::bigint, e.type, e.aggregate_type, e.aggregate_id
+  d.note, octet_length(d.checkpoint)::bigint, e.type, e.aggregate_type, e.aggregate_id,
+  d.hooks
 FROM {schema}{prefix}outbox_deliveries AS d
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = d.event_seq
   LEFT JOIN {schema}{prefix}outbox_workers AS w ON w.id = d.worker
@@ -83,12 +84,20 @@ SELECT
   d.unique_key, d.on_worker_death, d.max_deaths::integer, d.timeout_limit_ms,
   d.deaths - (d.status = 'dispatched')::integer AS deaths,
   d.snoozes, d.interruptions, d.worker, w.name, w.host, d.cancel_requested_at, d.percent::integer,
-  d.note, octet_length(d.checkpoint)::bigint, e.type, e.aggregate_type, e.aggregate_id
+  d.note, octet_length(d.checkpoint)::bigint, e.type, e.aggregate_type, e.aggregate_id,
+  d.hooks
 FROM {schema}{prefix}outbox_deliveries AS d
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = d.event_seq
   LEFT JOIN {schema}{prefix}outbox_workers AS w ON w.id = d.worker
 WHERE d.id = $1::uuid
   AND d.kind = 'job';
+
+-- name: jobs_failures
+-- What the history of a job holds, oldest first. Primary key.
+SELECT f.dispatch_id, f.attempt, f.failed_at, f.code, f.detail, f.worker
+FROM {schema}{prefix}outbox_job_failures AS f
+WHERE f.delivery_id = $1::uuid
+ORDER BY f.attempt, f.failed_at, f.dispatch_id;
 
 -- name: jobs_show_status
 -- What a change of a job met that it did not change. Primary key.
@@ -117,7 +126,7 @@ WHERE id = $2::uuid;
 INSERT INTO {schema}{prefix}outbox_deliveries (
   id, event_seq, event_id, slot, route, status, retry_delays, timeout_ms, on_failed, available_at,
   kind, job, queue, transport, priority, serial_key, serial_limit, unique_key, on_worker_death,
-  max_deaths, timeout_limit_ms)
+  max_deaths, timeout_limit_ms, hooks)
 SELECT
   $2::uuid, e.seq, e.id, e.slot, '@enqueue', 'pending', $6::text, $7::bigint, 'skip',
   coalesce(
@@ -125,7 +134,7 @@ SELECT
     coalesce($1::timestamptz, clock_timestamp()) + $5::bigint * interval '1 ms'),
   'job', $8::text, $9::text, 'database', $10::integer, $11::text,
   CASE WHEN $11::text IS NOT NULL THEN $12::integer END, $13::text, $14::text, $15::integer,
-  $16::bigint
+  $16::bigint, $17::text
 FROM {schema}{prefix}outbox_events AS e
 WHERE e.id = $3::uuid
 ON CONFLICT DO NOTHING

@@ -241,7 +241,7 @@ taken AS (
   RETURNING
     d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
     d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
-    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.hooks, d.dispatch_id,
     c.now, d.delivery_timeout_at, d.checkpoint, s.place),
 charged AS (
   UPDATE {schema}{prefix}outbox_queues AS q
@@ -257,9 +257,9 @@ charged AS (
 SELECT
   t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
   t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
-  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
-  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
-  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+  t.interruptions, t.cancel_requested, t.hooks, t.dispatch_id, t.now, t.delivery_timeout_at,
+  t.checkpoint, e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version,
+  e.type, e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
 FROM taken AS t
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq
 ORDER BY t.place;
@@ -300,7 +300,7 @@ FROM (
 SELECT
   d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
   d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
-  d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+  d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.hooks, d.dispatch_id,
   c.now, d.delivery_timeout_at, d.checkpoint,
   e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
   e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
@@ -527,7 +527,7 @@ taken AS (
   RETURNING
     d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
     d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
-    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.hooks, d.dispatch_id,
     c.now, d.delivery_timeout_at, d.checkpoint, s.place),
 charged AS (
   UPDATE {schema}{prefix}outbox_queues AS q
@@ -543,9 +543,9 @@ charged AS (
 SELECT
   t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
   t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
-  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
-  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
-  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+  t.interruptions, t.cancel_requested, t.hooks, t.dispatch_id, t.now, t.delivery_timeout_at,
+  t.checkpoint, e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version,
+  e.type, e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
 FROM taken AS t
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq
 ORDER BY t.place;
@@ -614,14 +614,14 @@ WITH started AS (
   RETURNING
     d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
     d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
-    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
+    d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.hooks, d.dispatch_id,
     c.now, d.delivery_timeout_at, d.checkpoint)
 SELECT
   t.id, t.event_seq, t.event_id, t.route, t.job, t.queue, t.attempts, t.retry_delays,
   t.timeout_ms, t.timeout_limit_ms, t.on_worker_death, t.max_deaths, t.deaths, t.snoozes,
-  t.interruptions, t.cancel_requested, t.dispatch_id, t.now, t.delivery_timeout_at, t.checkpoint,
-  e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version, e.type,
-  e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
+  t.interruptions, t.cancel_requested, t.hooks, t.dispatch_id, t.now, t.delivery_timeout_at,
+  t.checkpoint, e.seq, e.id AS event_uuid, e.aggregate_type, e.aggregate_id, e.aggregate_version,
+  e.type, e.payload, e.payload_bytes, e.content_type, e.headers, e.created_at, e.available_at, e.slot
 FROM started AS t
   INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = t.event_seq;
 
@@ -670,6 +670,29 @@ WHERE d.id = n.id
   AND (d.worker IS NULL OR NOT n.unless_started)
   AND (d.cancel_requested_at IS NULL OR n.status <> 'pending')
 RETURNING d.dispatch_id;
+
+-- name: jobs_keep_failures
+-- Joins failures to the histories of their jobs, of which the latest $8 stay. $2 delivery, $3
+-- dispatch, $4 attempt, $5 code, $6 detail, $7 worker of each. In the transaction in which jobs_record
+-- has applied these ends, and these only. Primary key.
+WITH kept AS (
+  INSERT INTO {schema}{prefix}outbox_job_failures (
+    delivery_id, dispatch_id, attempt, failed_at, code, detail, worker)
+  SELECT n.delivery_id, n.dispatch_id, n.attempt, c.now, n.code, n.detail, n.worker
+  FROM unnest($2::uuid[], $3::uuid[], $4::integer[], $5::text[], $6::text[], $7::uuid[]) AS n (
+      delivery_id, dispatch_id, attempt, code, detail, worker)
+    CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) AS c
+  RETURNING delivery_id, attempt)
+DELETE FROM {schema}{prefix}outbox_job_failures AS f
+USING kept AS k
+WHERE f.delivery_id = k.delivery_id
+  AND f.attempt <= k.attempt - $8::integer;
+
+-- name: jobs_tell_unordered
+-- Events of hooks take no lock of their aggregate in this transaction: an application that holds it
+-- would keep the ends of all jobs of a worker from being recorded. No table.
+-- Only here: SQLite has one writer at a time.
+SELECT set_config('postrider.ordering', 'off', true);
 
 -- name: jobs_touch
 -- Writes what a running attempt says, while it is current. An extension counts from now, ends at the
@@ -771,10 +794,11 @@ lost AS MATERIALIZED (
 SELECT
   d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
   d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
-  d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.dispatch_id,
-  d.worker, l.worker_died
+  d.interruptions, d.cancel_requested_at IS NOT NULL AS cancel_requested, d.hooks, d.dispatch_id,
+  d.worker, l.worker_died, e.type, e.aggregate_type, e.aggregate_id, e.headers
 FROM lost AS l
   INNER JOIN {schema}{prefix}outbox_deliveries AS d ON d.id = l.id
+  INNER JOIN {schema}{prefix}outbox_events AS e ON e.seq = d.event_seq
 ORDER BY l.worker_died DESC, d.delivery_timeout_at, d.id;
 
 -- name: jobs_channel

@@ -1,9 +1,11 @@
--- Forgets workers and queues, and removes all deliveries of jobs.
+-- Forgets workers, queues and failures, and removes all deliveries of jobs.
 --
 -- Locks: other writers of the file wait while the deliveries are written anew.
 DROP TABLE {prefix}outbox_queues;
 
 DROP TABLE {prefix}outbox_workers;
+
+DROP TABLE {prefix}outbox_job_failures;
 
 DELETE FROM {prefix}outbox_deliveries
 WHERE kind = 'job';
@@ -21,6 +23,7 @@ DROP INDEX {prefix}outbox_deliveries_blocking;
 
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN job;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN serial_slot;
+ALTER TABLE {prefix}outbox_deliveries DROP COLUMN hooks;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN result;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN checkpoint;
 ALTER TABLE {prefix}outbox_deliveries DROP COLUMN note;

@@ -1,4 +1,4 @@
--- Jobs: columns of deliveries, workers, and queues.
+-- Jobs: columns of deliveries, the history of their failures, workers, and queues.
 --
 -- Locks: other writers of the file wait while each delivery is checked once and two indexes are built
 -- anew: about a second per million rows.
@@ -51,6 +51,10 @@ ALTER TABLE {prefix}outbox_deliveries ADD COLUMN checkpoint BLOB
 
 ALTER TABLE {prefix}outbox_deliveries ADD COLUMN result TEXT;
 
+ALTER TABLE {prefix}outbox_deliveries ADD COLUMN hooks TEXT
+  CONSTRAINT hooks_are_a_json_object CHECK (
+    CASE WHEN json_valid(hooks) THEN json_type(hooks) = 'object' ELSE hooks IS NULL END);
+
 ALTER TABLE {prefix}outbox_deliveries ADD COLUMN serial_slot INTEGER
   CONSTRAINT serial_jobs_run_in_a_slot CHECK (
     (serial_slot IS NOT NULL) = (serial_key IS NOT NULL AND status = 'dispatched')
@@ -70,7 +74,7 @@ ALTER TABLE {prefix}outbox_deliveries ADD COLUMN job TEXT
         AND ordering_key IS NULL
         AND (serial_key IS NULL) = (serial_limit IS NULL)
       ELSE coalesce(job, queue, transport, priority, serial_key, serial_limit, unique_key,
-        on_worker_death, max_deaths, timeout_limit_ms, worker, cancel_requested_at) IS NULL
+        on_worker_death, max_deaths, timeout_limit_ms, worker, cancel_requested_at, hooks) IS NULL
     END);
 
 -- Publish routes look at their own rows only. Statements repeat the condition word for word.
@@ -124,6 +128,20 @@ CREATE INDEX {prefix}outbox_jobs_worker
 CREATE INDEX {prefix}outbox_jobs_timeout
   ON {prefix}outbox_deliveries (delivery_timeout_at)
   WHERE status = 'dispatched' AND kind = 'job';
+
+-- The latest failed attempts of each job; they go with its row.
+CREATE TABLE {prefix}outbox_job_failures (
+  delivery_id TEXT NOT NULL
+    REFERENCES {prefix}outbox_deliveries (id) ON DELETE CASCADE,
+  dispatch_id TEXT NOT NULL,
+  attempt INTEGER NOT NULL
+    CONSTRAINT attempts_count_from_1 CHECK (attempt > 0),
+  failed_at TEXT NOT NULL,
+  code TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  worker TEXT,
+  PRIMARY KEY (delivery_id, dispatch_id)
+) STRICT, WITHOUT ROWID;
 
 -- Starts of worker processes. A start is never reused: who comes back has a new id.
 CREATE TABLE {prefix}outbox_workers (

@@ -26,11 +26,12 @@ ON CONFLICT DO NOTHING;
 INSERT INTO {prefix}outbox_deliveries (
   id, event_seq, event_id, kind, route, status, retry_delays, timeout_ms, on_failed, available_at,
   finished_at, failure_code, failure_detail, job, queue, transport, priority, serial_key,
-  serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms)
+  serial_limit, unique_key, on_worker_death, max_deaths, timeout_limit_ms, hooks)
 VALUES (
   :id, :event_seq, :event_id, 'job', :route, :status, :retry_delays, :timeout_ms, :on_failed,
   :available_at, :finished_at, :failure_code, :failure_detail, :job, :queue, :transport, :priority,
-  :serial_key, :serial_limit, :unique_key, :on_worker_death, :max_deaths, :timeout_limit_ms)
+  :serial_key, :serial_limit, :unique_key, :on_worker_death, :max_deaths, :timeout_limit_ms,
+  :hooks)
 ON CONFLICT DO NOTHING;
 
 -- name: deliveries_exists
@@ -183,11 +184,11 @@ WHERE d.id = :id
 INSERT INTO {prefix}outbox_deliveries (
   id, event_seq, event_id, kind, route, ordering_key, status, retry_delays, timeout_ms, on_failed,
   available_at, generation, job, queue, transport, priority, serial_key, serial_limit, unique_key,
-  on_worker_death, max_deaths, timeout_limit_ms, checkpoint)
+  on_worker_death, max_deaths, timeout_limit_ms, checkpoint, hooks)
 SELECT :new_id, d.event_seq, d.event_id, d.kind, d.route, d.ordering_key, 'pending',
   d.retry_delays, d.timeout_ms, d.on_failed, :now, d.generation + 1, d.job, d.queue, d.transport,
   d.priority, d.serial_key, d.serial_limit, d.unique_key, d.on_worker_death, d.max_deaths,
-  d.timeout_limit_ms, d.checkpoint
+  d.timeout_limit_ms, d.checkpoint, d.hooks
 FROM {prefix}outbox_deliveries AS d
 WHERE d.id = :id;
 

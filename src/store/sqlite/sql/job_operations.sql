@@ -54,7 +54,7 @@ SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attem
   d.unique_key, d.on_worker_death, d.max_deaths, d.timeout_limit_ms,
   d.deaths - (d.status = 'dispatched'), d.snoozes, d.interruptions,
   d.worker, w.name, w.host, d.cancel_requested_at, d.percent, d.note, length(d.checkpoint), e.type,
-  e.aggregate_type, e.aggregate_id
+  e.aggregate_type, e.aggregate_id, d.hooks
 FROM {prefix}outbox_deliveries AS d
   CROSS JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
   LEFT JOIN {prefix}outbox_workers AS w ON w.id = d.worker
@@ -76,12 +76,19 @@ SELECT d.id, d.event_seq, d.event_id, d.route, d.ordering_key, d.status, d.attem
   d.unique_key, d.on_worker_death, d.max_deaths, d.timeout_limit_ms,
   d.deaths - (d.status = 'dispatched'), d.snoozes, d.interruptions,
   d.worker, w.name, w.host, d.cancel_requested_at, d.percent, d.note, length(d.checkpoint), e.type,
-  e.aggregate_type, e.aggregate_id
+  e.aggregate_type, e.aggregate_id, d.hooks
 FROM {prefix}outbox_deliveries AS d
   CROSS JOIN {prefix}outbox_events AS e ON e.seq = d.event_seq
   LEFT JOIN {prefix}outbox_workers AS w ON w.id = d.worker
 WHERE d.id = :id
   AND d.kind = 'job';
+
+-- name: jobs_failures
+-- What the history of a job holds, oldest first. Primary key.
+SELECT f.dispatch_id, f.attempt, f.failed_at, f.code, f.detail, f.worker
+FROM {prefix}outbox_job_failures AS f
+WHERE f.delivery_id = :id
+ORDER BY f.attempt, f.failed_at, f.dispatch_id;
 
 -- name: jobs_show_status
 -- What a change of a job met that it did not change. Primary key.
@@ -110,10 +117,10 @@ WHERE id = :event_id;
 INSERT INTO {prefix}outbox_deliveries (
   id, event_seq, event_id, route, status, retry_delays, timeout_ms, on_failed, available_at, kind,
   job, queue, transport, priority, serial_key, serial_limit, unique_key, on_worker_death,
-  max_deaths, timeout_limit_ms)
+  max_deaths, timeout_limit_ms, hooks)
 SELECT :id, e.seq, e.id, '@enqueue', 'pending', :retry_delays, :timeout_ms, 'skip', :available_at,
   'job', :job, :queue, 'database', :priority, :serial_key, :serial_limit, :unique_key,
-  :on_worker_death, :max_deaths, :timeout_limit_ms
+  :on_worker_death, :max_deaths, :timeout_limit_ms, :hooks
 FROM {prefix}outbox_events AS e
 WHERE e.id = :event_id;
 

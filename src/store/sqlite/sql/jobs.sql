@@ -104,7 +104,7 @@ WHERE id = :id
   AND status = 'pending'
 RETURNING id, event_seq, event_id, route, job, queue, attempts, retry_delays, timeout_ms,
   timeout_limit_ms, on_worker_death, max_deaths, deaths, snoozes, interruptions,
-  cancel_requested_at, dispatch_id, delivery_timeout_at, worker, checkpoint;
+  cancel_requested_at, dispatch_id, delivery_timeout_at, worker, checkpoint, hooks;
 
 -- name: jobs_get_dispatched
 -- A job while this dispatch of it is current. Primary key.
@@ -112,7 +112,7 @@ RETURNING id, event_seq, event_id, route, job, queue, attempts, retry_delays, ti
 SELECT d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
   d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
   d.interruptions, d.cancel_requested_at, d.dispatch_id, d.delivery_timeout_at, d.worker,
-  d.checkpoint
+  d.checkpoint, d.hooks
 FROM {prefix}outbox_deliveries AS d
 WHERE d.id = :id
   AND d.status = 'dispatched'
@@ -162,6 +162,19 @@ FROM {prefix}outbox_deliveries AS d
 WHERE d.id = :id
   AND d.kind = 'job';
 
+-- name: jobs_keep_failures
+-- Joins a failure to the history of its job, in the transaction that applies that end. Primary key.
+INSERT INTO {prefix}outbox_job_failures (
+  delivery_id, dispatch_id, attempt, failed_at, code, detail, worker)
+VALUES (:delivery_id, :dispatch_id, :attempt, :now, :code, :detail, :worker);
+
+-- name: jobs_drop_failures
+-- Takes the oldest failures out of the history of a job. Primary key.
+-- Only here: row by row; PostgreSQL does it with jobs_keep_failures.
+DELETE FROM {prefix}outbox_job_failures
+WHERE delivery_id = :delivery_id
+  AND attempt <= :attempt;
+
 -- name: jobs_attempt
 -- What a running attempt may ask, while it is current. Primary key.
 SELECT d.dispatched_at, d.delivery_timeout_at, d.timeout_limit_ms, d.cancel_requested_at
@@ -205,7 +218,7 @@ WHERE d.status = 'dispatched'
 SELECT d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
   d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
   d.interruptions, d.cancel_requested_at, d.dispatch_id, d.delivery_timeout_at, d.worker,
-  d.checkpoint
+  d.checkpoint, d.hooks
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
   AND d.worker IS NOT NULL
@@ -219,7 +232,7 @@ LIMIT :limit;
 SELECT d.id, d.event_seq, d.event_id, d.route, d.job, d.queue, d.attempts, d.retry_delays,
   d.timeout_ms, d.timeout_limit_ms, d.on_worker_death, d.max_deaths, d.deaths, d.snoozes,
   d.interruptions, d.cancel_requested_at, d.dispatch_id, d.delivery_timeout_at, d.worker,
-  d.checkpoint
+  d.checkpoint, d.hooks
 FROM {prefix}outbox_deliveries AS d
 WHERE d.status = 'dispatched'
   AND d.kind = 'job'
