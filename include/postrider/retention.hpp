@@ -2,6 +2,7 @@
 /// \file
 /// What is kept, for how long, and how it is deleted: in slices, so that no delete is long.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,7 +19,11 @@ enum class Kept : std::uint8_t {
   events,    ///< with their deliveries
   keys,      ///< idempotency keys of writers
   receipts,  ///< of the inbox
+  workers,   ///< starts of workers that have stopped or died
 };
+
+/// In the order of a sweep.
+inline constexpr std::array all_kept{Kept::events, Kept::keys, Kept::receipts, Kept::workers};
 
 [[nodiscard]] std::string_view to_string(Kept kept) noexcept;
 
@@ -32,6 +37,8 @@ struct Retention {
   /// From the receipt. At least as long as a copy of the message may still come, from whatever
   /// source: the broker's own retention, redrives, replays, restored backups.
   milliseconds receipts = std::chrono::hours(24 * 30);
+  /// From the last that was heard of a worker that has stopped or died.
+  milliseconds workers = std::chrono::hours(24 * 30);
 
   static constexpr milliseconds least = std::chrono::seconds(1);
   static constexpr milliseconds most = std::chrono::hours(24 * 3650);
@@ -46,9 +53,9 @@ struct PurgeRequest {
   /// Events only: the slice looks at those after this seq. What it has to leave is so passed over
   /// once in a sweep, and not once in every slice.
   Seq after;
-  /// Bounds the slice: events looked at, keys or receipts deleted. 1 to 10,000.
+  /// Bounds the slice: events looked at, keys, receipts or workers deleted. 1 to 10,000.
   std::size_t rows = 500;
-  /// Counts and deletes nothing; keys and receipts are counted all at once.
+  /// Counts and deletes nothing; all but events are counted at once.
   bool dry_run = false;
   std::optional<Timestamp> now;
 
@@ -59,7 +66,7 @@ struct PurgeRequest {
 [[nodiscard]] Result<void> check(const PurgeRequest& request);
 
 struct PurgeSlice {
-  std::int64_t rows = 0;  ///< events, keys or receipts that went, or would go
+  std::int64_t rows = 0;  ///< events, keys, receipts or workers that went, or would go
   Seq last;               ///< events: `after` of the next slice
   bool more = false;      ///< another slice may find something
 };

@@ -57,8 +57,9 @@ std::string contradiction(const Options& options) {
   }
   const auto& purge = options.purge;
   if (options.command == "purge" && purge.older_than && !purge.events && !purge.keys &&
-      !purge.receipts) {
-    return "--older-than needs --events, --keys or --receipts: each has its own retention";
+      !purge.receipts && !purge.workers) {
+    return "--older-than needs --events, --keys, --receipts or --workers: each has its own "
+           "retention";
   }
   return {};
 }

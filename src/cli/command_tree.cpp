@@ -364,6 +364,7 @@ void add_purge(App& app, Options& options) {
   purge->add_flag("--events", chosen.events, "Events, counted from their completion");
   purge->add_flag("--keys", chosen.keys, "Idempotency keys");
   purge->add_flag("--receipts", chosen.receipts, "Receipts of the inbox");
+  purge->add_flag("--workers", chosen.workers, "Workers that have stopped or died");
   purge->add_option("--older-than", chosen.older_than, "Instead of the configured retention")
       ->type_name("DURATION");
   purge->add_flag("--dry-run", chosen.dry_run, "Count, delete nothing");

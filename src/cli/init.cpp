@@ -30,6 +30,7 @@ store = {store}   # sqlite:PATH or postgresql://user@host/database
 # events = "7d"         # what `relay --loop` deletes; "off" keeps for ever
 # keys = "7d"
 # receipts = "30d"      # longer than a copy of a message may take to come
+# workers = "30d"       # after one has stopped or died
 
 # One table per route. An event goes by every route that matches its type.
 [[routes]]
@@ -50,6 +51,7 @@ to = {to}   # file:PATH, stdout:, amqp://user@host/vhost
 # retry_delays = ["1m", "10m"]
 # timeout = "10m"
 # on_worker_death = "fail"      # or "retry", at most max_deaths times
+# failed_event = "shipping.failed"   # an event of its own when the job has failed for good
 # serial_key = "{{aggregate_id}}" # jobs with equal keys run one after the other
 
 [log]

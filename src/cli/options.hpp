@@ -197,6 +197,7 @@ struct PurgeOptions {
   bool events = false;
   bool keys = false;
   bool receipts = false;
+  bool workers = false;
   std::optional<std::string> older_than;  ///< none: each by its own retention
   bool dry_run = false;
   std::string reason;

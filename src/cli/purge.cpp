@@ -13,8 +13,17 @@ namespace {
 constexpr std::size_t slice_rows = 1000;
 
 std::string_view noun_of(Kept kept) {
-  if (kept == Kept::events) return "event";
-  return kept == Kept::keys ? "key" : "receipt";
+  switch (kept) {
+    case Kept::events:
+      return "event";
+    case Kept::keys:
+      return "key";
+    case Kept::receipts:
+      return "receipt";
+    case Kept::workers:
+      return "worker";
+  }
+  return "row";
 }
 
 /// One run of the command, from the open session on.
@@ -30,11 +39,9 @@ class PurgeRun {
 
   /// With an age, all that is named goes by that; else each by its retention.
   ExitCode run(std::optional<milliseconds> age) {
-    const bool all = !options_.events && !options_.keys && !options_.receipts;
-    for (const auto& [kept, named] :
-         {std::pair(Kept::events, options_.events), std::pair(Kept::keys, options_.keys),
-          std::pair(Kept::receipts, options_.receipts)}) {
-      if (!named && !all) continue;
+    const bool all = !options_.events && !options_.keys && !options_.receipts && !options_.workers;
+    for (const auto kept : all_kept) {
+      if (!all && !is_named(kept)) continue;
       const auto retention = session_.settings().relay.retention.of(kept);
       if (!age && retention == milliseconds::zero()) {
         console_.print(fmt::format("{} are kept for ever.\n", to_string(kept)));
@@ -46,6 +53,20 @@ class PurgeRun {
   }
 
  private:
+  [[nodiscard]] bool is_named(Kept kept) const {
+    switch (kept) {
+      case Kept::events:
+        return options_.events;
+      case Kept::keys:
+        return options_.keys;
+      case Kept::receipts:
+        return options_.receipts;
+      case Kept::workers:
+        return options_.workers;
+    }
+    return false;
+  }
+
   std::optional<ExitCode> sweep(Kept kept, milliseconds age) {
     std::int64_t total = 0;
     PurgeRequest request;

@@ -257,6 +257,8 @@ std::vector<Key> retention_keys() {
            MEMBER(settings->relay.retention.keys)),
       kept("receipts", "How long the inbox remembers a message; longer than a copy may take.",
            MEMBER(settings->relay.retention.receipts)),
+      kept("workers", "How long a worker that has stopped or died is listed.",
+           MEMBER(settings->relay.retention.workers)),
   };
 }
 

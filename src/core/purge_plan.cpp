@@ -7,7 +7,7 @@
 namespace postrider::core {
 
 PurgePlan::PurgePlan(const Retention& retention) {
-  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+  for (const auto kept : all_kept) {
     const auto age = retention.of(kept);
     if (age > milliseconds::zero()) kinds_.push_back({kept, age, false});
   }

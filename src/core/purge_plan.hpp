@@ -2,9 +2,9 @@
 /// \file
 /// When the next slice of what is older than its retention is deleted.
 ///
-/// A *sweep* goes over events, keys and receipts, one after the other, each in slices. Between two
-/// slices there is a pause, so that a long sweep takes a share of the database and never all of it;
-/// between two sweeps there is an interval.
+/// A *sweep* goes over events, keys, receipts and workers, one after the other, each in slices.
+/// Between two slices there is a pause, so that a long sweep takes a share of the database and
+/// never all of it; between two sweeps there is an interval.
 ///
 ///   waiting ──(time)──▶ asked ──more──▶ waiting, slice_pause ──▶ …
 ///                         ├──no more, or a failure──▶ the next kind, slice_pause

@@ -36,7 +36,7 @@ std::size_t most_reports(const std::vector<RouteBinding>& bindings) {
 
 // Without a purger the core must not ask for one.
 RelayOptions without_retention(RelayOptions options) {
-  options.retention = {milliseconds(0), milliseconds(0), milliseconds(0)};
+  options.retention = {milliseconds(0), milliseconds(0), milliseconds(0), milliseconds(0)};
   return options;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> validate(const RelayOptions& options) {
   check_duration(faults, "probe_most", options.probe_most, options.probe_least, hours(1));
   check_duration(faults, "drain_timeout", options.drain_timeout, milliseconds(0), hours(1));
   check_duration(faults, "store_timeout", options.store_timeout, milliseconds(100), minutes(10));
-  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+  for (const auto kept : all_kept) {
     check_retention(faults, kept, options.retention.of(kept));
   }
   return faults;

@@ -12,6 +12,8 @@ std::string_view to_string(Kept kept) noexcept {
       return "keys";
     case Kept::receipts:
       return "receipts";
+    case Kept::workers:
+      return "workers";
   }
   return "events";
 }
@@ -24,6 +26,8 @@ milliseconds Retention::of(Kept kept) const noexcept {
       return keys;
     case Kept::receipts:
       return receipts;
+    case Kept::workers:
+      return workers;
   }
   return events;
 }

@@ -532,7 +532,7 @@ TEST_F(PostgresPurge, A_missing_right_to_delete_is_named) {
       "DROP ROLE IF EXISTS test_keeper; CREATE ROLE test_keeper LOGIN;"
       "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO test_keeper");
   const auto purger = make_postgres_purger(options_over_tcp("test_keeper"));
-  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+  for (const auto kept : all_kept) {
     PurgeRequest request;
     request.kept = kept;
     const auto refused = purger->purge(request, std::nullopt, soon());

@@ -667,7 +667,8 @@ TEST_F(CliTest, purge_deletes_each_by_its_retention_or_what_is_named_by_an_age) 
   EXPECT_EQ(shop_.run({"purge"}).out,
             "0 events deleted, older than 7d.\n"
             "0 keys deleted, older than 7d.\n"
-            "0 receipts deleted, older than 30d.\n");
+            "0 receipts deleted, older than 30d.\n"
+            "0 workers deleted, older than 30d.\n");
   EXPECT_EQ(shop_.run({"purge", "--events", "--older-than", "0s", "--dry-run"}).out,
             "2 events would be deleted, older than 0s.\n");
   EXPECT_EQ(shop_.run({"purge", "--events", "--keys", "--older-than", "0s"}).out,
@@ -683,7 +684,8 @@ TEST_F(CliTest, purge_follows_the_configuration_and_its_words_are_checked) {
   EXPECT_EQ(shop_.run({"purge"}).out,
             "events are kept for ever.\n"
             "0 keys deleted, older than 7d.\n"
-            "0 receipts deleted, older than 1h.\n");
+            "0 receipts deleted, older than 1h.\n"
+            "0 workers deleted, older than 30d.\n");
   EXPECT_EQ(shop_.run({"purge", "--events", "--older-than", "9d"}).out,
             "0 events deleted, older than 9d.\n");
   shop_.variables["POSTRIDER_RETENTION_EVENTS"] = "0";
@@ -696,7 +698,7 @@ TEST_F(CliTest, purge_follows_the_configuration_and_its_words_are_checked) {
   }
   const auto unnamed = shop_.run({"purge", "--older-than", "1h"});
   EXPECT_EQ(unnamed.code, 64);
-  EXPECT_THAT(unnamed.err, HasSubstr("--events, --keys or --receipts"));
+  EXPECT_THAT(unnamed.err, HasSubstr("--events, --keys, --receipts or --workers"));
 }
 
 TEST_F(CliTest, purge_by_a_person_is_in_the_audit) {

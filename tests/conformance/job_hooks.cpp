@@ -17,11 +17,13 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr auto pending = DeliveryStatus::pending;
 constexpr auto failed = DeliveryStatus::failed;
 constexpr auto completed = DeliveryStatus::completed;
 
+const Operator janitor{"ann", "disk"};
 const Aggregate some_order{"order", "17"};
 
 NewEvent told(std::string type) {
@@ -263,7 +265,7 @@ TEST_P(JobOperationsConformance, The_next_generation_of_a_dead_job_begins_its_ow
   record(take_one(), failed, [](auto& update) { fails_with(update, "down"); });
   DeadFilter dead;
   dead.ids = {id};
-  value_of(harness_->open_operations()->dead_retry(dead, {"ann", ""}, now(), soon()));
+  value_of(harness_->open_operations()->dead_retry(dead, janitor, now(), soon()));
 
   const auto task = take_one();
 
@@ -289,6 +291,44 @@ TEST_P(JobOperationsConformance, The_history_goes_with_its_job) {
 
   EXPECT_EQ(value_of(operations_->job(id, soon())), std::nullopt);
   EXPECT_EQ(harness_->stored_failures(), 0);
+}
+
+// Workers that have ended
+
+TEST_P(JobOperationsConformance, Workers_that_have_ended_go_by_their_age_and_those_that_live_stay) {
+  start_worker();
+  beat(WorkerState::stopped);
+  start_worker();
+  enqueue();
+  const auto holder = start_worker();
+  take_one();
+  clock_.advance(hours(1));
+  ASSERT_THAT(value_of(jobs_->lost({seconds(30), 10, now()}, soon())).died, SizeIs(2));
+  clock_.advance(hours(24));
+  const auto alive = start_worker();
+  PurgeRequest request;
+  request.kept = Kept::workers;
+  request.older_than = hours(48);
+  request.now = now();
+  const auto purger = harness_->open_purger();
+  EXPECT_EQ(value_of(purger->purge(request, std::nullopt, soon())).rows, 0) << "too young";
+  request.older_than = hours(24);
+  request.rows = 1;
+  request.dry_run = true;
+  EXPECT_EQ(value_of(purger->purge(request, std::nullopt, soon())).rows, 2);
+  request.dry_run = false;
+
+  const auto first = value_of(purger->purge(request, janitor, soon()));
+  EXPECT_EQ(first.rows, 1);
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(value_of(purger->purge(request, janitor, soon())).rows, 1);
+  EXPECT_EQ(value_of(purger->purge(request, janitor, soon())).rows, 0);
+
+  std::vector<WorkerId> left;
+  for (const auto& worker : value_of(operations_->workers(true, now(), soon())))
+    left.push_back(worker.info.id);
+  EXPECT_THAT(left, UnorderedElementsAre(alive, holder))
+      << "how the attempt of the dead one ends depends on its row";
 }
 
 // The snapshot of the policy

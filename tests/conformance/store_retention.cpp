@@ -229,7 +229,7 @@ TEST_P(StoreConformance, A_slice_of_no_rows_of_too_many_or_of_a_negative_age_is_
     milliseconds age;
     ErrorCode code;
   };
-  for (const auto kept : {Kept::events, Kept::keys, Kept::receipts}) {
+  for (const auto kept : all_kept) {
     for (const auto& row :
          {Case{0, week, ErrorCode::invalid_argument}, Case{10'001, week, ErrorCode::limit_exceeded},
           Case{1, milliseconds(-1), ErrorCode::invalid_argument}}) {

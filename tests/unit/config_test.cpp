@@ -163,12 +163,14 @@ TEST_F(ConfigTest, takes_every_kind_of_value) {
 TEST_F(ConfigTest, a_retention_is_a_duration_or_off) {
   EXPECT_EQ(load_text("").settings.relay.retention.events, Retention().events);
 
-  const auto loaded = load_text("[retention]\nevents = \"30d\"\nkeys = 3600\nreceipts = \"off\"\n");
+  const auto loaded = load_text(
+      "[retention]\nevents = \"30d\"\nkeys = 3600\nreceipts = \"off\"\nworkers = \"90d\"\n");
   ASSERT_THAT(loaded.problems, IsEmpty());
   const auto& retention = loaded.settings.relay.retention;
   EXPECT_EQ(retention.events, std::chrono::hours(24 * 30));
   EXPECT_EQ(retention.keys, std::chrono::hours(1));
   EXPECT_EQ(retention.receipts, milliseconds(0)) << "kept for ever";
+  EXPECT_EQ(retention.workers, std::chrono::hours(24 * 90));
 
   variables_["POSTRIDER_RETENTION_EVENTS"] = "off";
   EXPECT_EQ(load_text("[retention]\nevents = \"30d\"\n").settings.relay.retention.events,

@@ -43,6 +43,7 @@ TEST(RelayOptions, Values_at_their_bounds_can_be_used) {
       {"retention.events", [](auto& o) { o.retention.events = milliseconds(0); }},
       {"retention.events", [](auto& o) { o.retention.events = milliseconds(1000); }},
       {"retention.receipts", [](auto& o) { o.retention.receipts = hours(24 * 3650); }},
+      {"retention.workers", [](auto& o) { o.retention.workers = milliseconds(0); }},
   };
   for (const auto& row : rows) {
     RelayOptions options;
@@ -72,6 +73,7 @@ TEST(RelayOptions, Every_broken_rule_is_one_fault_that_names_its_option) {
       {"retention.events", [](auto& o) { o.retention.events = milliseconds(999); }},
       {"retention.events", [](auto& o) { o.retention.events = milliseconds(-1); }},
       {"retention.keys", [](auto& o) { o.retention.keys = milliseconds(1); }},
+      {"retention.workers", [](auto& o) { o.retention.workers = milliseconds(999); }},
       {"retention.receipts",
        [](auto& o) { o.retention.receipts = hours(24 * 3650) + milliseconds(1); }},
   };

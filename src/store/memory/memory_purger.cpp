@@ -30,9 +30,7 @@ class MemoryPurger final : public Purger {
     auto& tables = database_->tables;
     const auto now = database_->time_of(request.now);
     const auto before = now - request.older_than;
-    const auto slice = request.kept == Kept::events ? purge_events(tables, request, before)
-                       : request.kept == Kept::keys ? purge_keys(tables, request, before)
-                                                    : PurgeSlice{};
+    const auto slice = purge_slice(tables, request, before);
     if (who && slice.rows > 0 && !request.dry_run) {
       tables.audit().push_back({now, "purge", std::string(to_string(request.kept)), *who});
     }
@@ -40,6 +38,35 @@ class MemoryPurger final : public Purger {
   }
 
  private:
+  static PurgeSlice purge_slice(Tables& tables, const PurgeRequest& request, Timestamp before) {
+    switch (request.kept) {
+      case Kept::events:
+        return purge_events(tables, request, before);
+      case Kept::keys:
+        return purge_by_age(tables.keys(), request,
+                            [&](const auto& key) { return key.second.created_at <= before; });
+      case Kept::workers:
+        return purge_by_age(tables.workers(), request, [&](const auto& worker) {
+          return has_ended(worker.second) && worker.second.last_seen_at <= before &&
+                 !holds_an_attempt(tables, worker.first);
+        });
+      case Kept::receipts:
+        break;
+    }
+    return {};
+  }
+
+  static bool has_ended(const WorkerRow& worker) {
+    return worker.info.state == WorkerState::stopped || worker.info.state == WorkerState::dead;
+  }
+
+  static bool holds_an_attempt(const Tables& tables, const WorkerId& worker) {
+    return std::any_of(tables.jobs().begin(), tables.jobs().end(), [&](const auto& job) {
+      return job.second.worker == worker &&
+             tables.find_delivery(job.first)->status == DeliveryStatus::dispatched;
+    });
+  }
+
   static PurgeSlice purge_events(Tables& tables, const PurgeRequest& request, Timestamp before) {
     PurgeSlice slice{0, request.after, false};
     std::vector<Seq> old;
@@ -62,14 +89,14 @@ class MemoryPurger final : public Purger {
   }
 
   // In the order of their names and not of their age: all that are old go in the end.
-  static PurgeSlice purge_keys(Tables& tables, const PurgeRequest& request, Timestamp before) {
+  template <class Table, class Predicate>
+  static PurgeSlice purge_by_age(Table& table, const PurgeRequest& request, Predicate is_old) {
     PurgeSlice slice;
-    auto& keys = tables.keys();
-    for (auto key = keys.begin(); key != keys.end();) {
-      const bool old = key->second.created_at <= before;
+    for (auto row = table.begin(); row != table.end();) {
+      const bool old = is_old(*row);
       const bool room = slice.rows < static_cast<std::int64_t>(request.rows);
       if (old && (request.dry_run || room)) ++slice.rows;
-      key = old && room && !request.dry_run ? keys.erase(key) : std::next(key);
+      row = old && room && !request.dry_run ? table.erase(row) : std::next(row);
     }
     slice.more = !request.dry_run && slice.rows == static_cast<std::int64_t>(request.rows);
     return slice;

@@ -8,6 +8,23 @@ namespace postrider {
 namespace store::postgres {
 namespace {
 
+/// The two statements of what goes by its age alone.
+struct ByAge {
+  std::string_view purgeable;
+  std::string_view purge;
+};
+
+ByAge by_age(Kept kept) {
+  switch (kept) {
+    case Kept::keys:
+      return {"keys_purgeable", "keys_purge"};
+    case Kept::workers:
+      return {"workers_purgeable", "workers_purge"};
+    default:
+      return {"inbox_purgeable", "inbox_purge"};
+  }
+}
+
 Call age_call(std::string_view statement, const PurgeRequest& request) {
   Call call{statement};
   call.parameters.time_if(request.now).integer(request.older_than.count());
@@ -34,9 +51,7 @@ class PostgresPurger final : public Purger {
                            Deadline deadline) override {
     if (auto checked = check(request); !checked) return checked.error();
     if (request.kept == Kept::events) return purge_events(request, who, deadline);
-    const bool keys = request.kept == Kept::keys;
-    return purge_by_age(keys ? "keys_purgeable" : "inbox_purgeable",
-                        keys ? "keys_purge" : "inbox_purge", request, who, deadline);
+    return purge_by_age(by_age(request.kept), request, who, deadline);
   }
 
  private:
@@ -51,10 +66,9 @@ class PostgresPurger final : public Purger {
     return PurgeSlice{answer->integer(0, 0), Seq(answer->integer(0, 1)), answer->boolean(0, 2)};
   }
 
-  Result<PurgeSlice> purge_by_age(std::string_view purgeable, std::string_view purge,
-                                  const PurgeRequest& request, const std::optional<Operator>& who,
-                                  Deadline deadline) {
-    auto call = age_call(request.dry_run ? purgeable : purge, request);
+  Result<PurgeSlice> purge_by_age(const ByAge& statements, const PurgeRequest& request,
+                                  const std::optional<Operator>& who, Deadline deadline) {
+    auto call = age_call(request.dry_run ? statements.purgeable : statements.purge, request);
     if (!request.dry_run) {
       add_rows(call, request);
       add_operator(call, who);

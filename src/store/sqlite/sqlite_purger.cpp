@@ -21,8 +21,14 @@ struct ByAge {
 };
 
 ByAge by_age(Kept kept) {
-  if (kept == Kept::keys) return {statements::keys_purgeable, statements::keys_purge};
-  return {statements::inbox_purgeable, statements::inbox_purge};
+  switch (kept) {
+    case Kept::keys:
+      return {statements::keys_purgeable, statements::keys_purge};
+    case Kept::workers:
+      return {statements::workers_purgeable, statements::workers_purge};
+    default:
+      return {statements::inbox_purgeable, statements::inbox_purge};
+  }
 }
 
 /// What one slice works on.

@@ -136,6 +136,10 @@ CREATE INDEX {prefix}outbox_workers_alive_idx
   ON {schema}{prefix}outbox_workers (last_seen_at)
   WHERE state IN ('running', 'quiet', 'stopping');
 
+CREATE INDEX {prefix}outbox_workers_ended_idx
+  ON {schema}{prefix}outbox_workers (last_seen_at)
+  WHERE state IN ('stopped', 'dead');
+
 CREATE TRIGGER {prefix}outbox_workers_end_once
   AFTER UPDATE OF state ON {schema}{prefix}outbox_workers
   FOR EACH ROW

@@ -187,6 +187,7 @@ FROM (
       ('relay', 'outbox_job_failures', 'DELETE'),
       ('relay', 'outbox_workers', 'SELECT'),
       ('relay', 'outbox_workers', 'UPDATE'),
+      ('relay', 'outbox_workers', 'DELETE'),
       ('relay', 'outbox_queues', 'SELECT'),
       ('relay', 'outbox_queues', 'UPDATE'),
       ('relay', 'postrider_schema', 'SELECT'),

@@ -859,3 +859,46 @@ FROM {schema}{prefix}outbox_workers AS w
 WHERE w.state IN ('running', 'quiet', 'stopping')
   AND w.host = $1::text
 ORDER BY w.started_at, w.id, q.place;
+
+-- name: workers_purgeable
+-- How many of those that have ended are older. The conditions of workers_purge. $1 time, $2 age in ms.
+SELECT count(*)
+FROM {schema}{prefix}outbox_workers AS w
+WHERE w.state IN ('stopped', 'dead')
+  AND w.last_seen_at <= coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'
+  AND NOT EXISTS (
+    SELECT 1
+    FROM {schema}{prefix}outbox_deliveries AS d
+    WHERE d.worker = w.id
+      AND d.delivery_timeout_at IS NOT NULL);
+
+-- name: workers_purge
+-- Deletes the oldest of those that have ended and hold no attempt, whose end depends on how they did.
+-- Passes over what another purge has locked, and writes the audit if a person asked. Index:
+-- outbox_workers_ended_idx; for attempts outbox_jobs_worker_idx. $3 rows, $4 who or null, $5 why.
+WITH gone AS (
+  DELETE FROM {schema}{prefix}outbox_workers
+  WHERE id = ANY (ARRAY(
+    SELECT w.id
+    FROM {schema}{prefix}outbox_workers AS w
+    WHERE w.state IN ('stopped', 'dead')
+      AND w.last_seen_at
+        <= coalesce($1::timestamptz, clock_timestamp()) - $2::bigint * interval '1 ms'
+      AND NOT EXISTS (
+        SELECT 1
+        FROM {schema}{prefix}outbox_deliveries AS d
+        WHERE d.worker = w.id
+          AND d.delivery_timeout_at IS NOT NULL)
+    ORDER BY w.last_seen_at
+    LIMIT $3::bigint
+    FOR UPDATE OF w SKIP LOCKED))
+  RETURNING 1),
+audited AS (
+  INSERT INTO {schema}{prefix}postrider_audit (at, who, action, object, reason, detail)
+  SELECT coalesce($1::timestamptz, clock_timestamp()), $4::text, 'purge', 'workers', $5::text,
+    n.number || ' workers'
+  FROM (SELECT count(*) AS number FROM gone) AS n
+  WHERE n.number > 0
+    AND $4::text IS NOT NULL)
+SELECT count(*)
+FROM gone;

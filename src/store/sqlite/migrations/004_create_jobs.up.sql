@@ -164,6 +164,10 @@ CREATE INDEX {prefix}outbox_workers_alive
   ON {prefix}outbox_workers (last_seen_at)
   WHERE state IN ('running', 'quiet', 'stopping');
 
+CREATE INDEX {prefix}outbox_workers_ended
+  ON {prefix}outbox_workers (last_seen_at)
+  WHERE state IN ('stopped', 'dead');
+
 CREATE TRIGGER {prefix}outbox_workers_end_once
 BEFORE UPDATE OF state ON {prefix}outbox_workers
 WHEN OLD.state IN ('stopped', 'dead') AND NEW.state <> OLD.state

@@ -282,6 +282,41 @@ WHERE w.state IN ('running', 'quiet', 'stopping')
   AND w.host = :host
 ORDER BY w.last_seen_at, w.id;
 
+-- name: workers_purgeable
+-- How many of those that have ended are older and hold no attempt, as far as they are counted: a
+-- negative limit counts all. Index: outbox_workers_ended, and for attempts outbox_jobs_worker.
+SELECT count(*)
+FROM (
+  SELECT 1
+  FROM {prefix}outbox_workers AS w
+  WHERE w.state IN ('stopped', 'dead')
+    AND w.last_seen_at <= :before
+    AND NOT EXISTS (
+      SELECT 1
+      FROM {prefix}outbox_deliveries AS d
+      WHERE d.status = 'dispatched'
+        AND d.worker IS NOT NULL
+        AND d.worker = w.id)
+  LIMIT :limit);
+
+-- name: workers_purge
+-- Deletes the oldest of those that have ended and hold no attempt, whose end depends on how they
+-- did. Index: outbox_workers_ended, then the primary key; for attempts outbox_jobs_worker.
+DELETE FROM {prefix}outbox_workers
+WHERE id IN (
+  SELECT w.id
+  FROM {prefix}outbox_workers AS w
+  WHERE w.state IN ('stopped', 'dead')
+    AND w.last_seen_at <= :before
+    AND NOT EXISTS (
+      SELECT 1
+      FROM {prefix}outbox_deliveries AS d
+      WHERE d.status = 'dispatched'
+        AND d.worker IS NOT NULL
+        AND d.worker = w.id)
+  ORDER BY w.last_seen_at
+  LIMIT :limit);
+
 -- name: queues_get
 -- What was said of a queue. Primary key.
 -- Only here: row by row; PostgreSQL works on sets.
