@@ -75,6 +75,7 @@ postrider_backend_option(RABBITMQ rabbitmq)
 
 postrider_linked_dependency(fmt)
 postrider_linked_dependency(openssl)
+postrider_linked_dependency(date)
 find_package(nlohmann_json QUIET)
 postrider_dependency(json nlohmann_json::nlohmann_json HEADER_ONLY)
 find_package(CLI11 QUIET)

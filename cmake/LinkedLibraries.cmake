@@ -3,11 +3,12 @@
 # the build of an application.
 #
 # name; how it is found; the package or pkg-config module; its target; its pkg-config module for our
-# .pc files, `-` for none; the Debian package
+# .pc files, or the flag that stands for one, `-` for neither; the Debian package
 set(postrider_linked_libraries
     "fmt       find_package  fmt          fmt::fmt         fmt          libfmt-dev"
     "openssl   find_package  OpenSSL      OpenSSL::SSL     openssl      libssl-dev"
-    "threads   find_package  Threads      Threads::Threads -            libc6-dev"
+    "threads   find_package  Threads      Threads::Threads -pthread     libc6-dev"
+    "date      find_package  date         date::date-tz    -ldate-tz    libhowardhinnant-date-dev"
     "libpq     pkg-config    libpq        -                libpq        libpq-dev"
     "sqlite3   pkg-config    sqlite3      -                sqlite3      libsqlite3-dev"
     "rabbitmq  pkg-config    librabbitmq  -                librabbitmq  librabbitmq-dev")
