@@ -61,7 +61,8 @@ enum class Purpose : std::uint8_t {
 /// What is looked for, and from where on it is a finding.
 struct Examination {
   Purpose purpose = Purpose::relay;
-  bool deep = false;  ///< reads whole tables: minutes on a large database
+  bool schedules = false;  ///< the relay has schedules: it writes events, too
+  bool deep = false;       ///< reads whole tables: minutes on a large database
   milliseconds store_timeout = std::chrono::seconds(30);  ///< patience of one call of the relay
   milliseconds transaction_age = std::chrono::minutes(5);
   milliseconds prepared_age = std::chrono::minutes(1);

@@ -61,7 +61,8 @@ Result<Backend> sqlite_backend(const std::string& url, const SchemaNames& names)
                  [options] { return make_sqlite_purger(options); },
                  [options] { return make_sqlite_doctor(options); },
                  [options] { return make_sqlite_job_store(options); },
-                 [options] { return make_sqlite_job_operations(options); }};
+                 [options] { return make_sqlite_job_operations(options); },
+                 [options] { return make_sqlite_schedule_store(options); }};
 #else
   return Backend{};
 #endif
@@ -80,7 +81,8 @@ Result<Backend> postgres_backend([[maybe_unused]] const std::string& url,
                  [options] { return make_postgres_purger(options); },
                  [options] { return make_postgres_doctor(options); },
                  [options] { return make_postgres_job_store(options); },
-                 [options] { return make_postgres_job_operations(options); }};
+                 [options] { return make_postgres_job_operations(options); },
+                 [options] { return make_postgres_schedule_store(options); }};
 #else
   return Backend{};
 #endif

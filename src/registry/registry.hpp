@@ -21,13 +21,14 @@
 #include <postrider/publisher/amqp.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/result.hpp>
+#include <postrider/schedule_store.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 #include <postrider/task_source.hpp>
 
 namespace postrider::registry {
 
-/// One database, from seven sides. Each call makes a new object with a connection of its own.
+/// One database, from eight sides. Each call makes a new object with a connection of its own.
 struct Backend {
   std::string shown_url;  ///< without secrets: for messages
   std::function<std::unique_ptr<Store>()> store;
@@ -37,6 +38,7 @@ struct Backend {
   std::function<std::unique_ptr<Doctor>()> doctor;
   std::function<std::unique_ptr<JobStore>()> job_store;
   std::function<std::unique_ptr<JobOperations>()> job_operations;
+  std::function<std::unique_ptr<ScheduleStore>()> schedule_store;
 };
 
 /// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…

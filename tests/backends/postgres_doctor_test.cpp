@@ -384,6 +384,40 @@ TEST_F(PostgresDoctor, Rights_that_a_role_lacks_are_named_for_what_it_is_used_fo
   value_of(jobs->hand_out({{"broker"}, 10, std::nullopt}, soon()));
 }
 
+TEST_F(PostgresDoctor, A_relay_with_schedules_needs_more_rights_and_the_advice_is_what_helps) {
+  NEEDS_DATABASE();
+  make_role("doctor_scheduler");
+  session_->run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_scheduler");
+  for (const auto& missing : examine_by(by_role("doctor_scheduler")))
+    session_->run(missing.fix);
+  EXPECT_THAT(examine_by(by_role("doctor_scheduler")), IsEmpty());
+  Examination with_schedules;
+  with_schedules.schedules = true;
+  const auto lacks = examine_by(by_role("doctor_scheduler"), with_schedules);
+  EXPECT_THAT(lacks, Not(IsEmpty()));
+  EXPECT_THAT(lacks, Each(finding("right_missing", Severity::error)));
+  for (const auto& missing : lacks)
+    session_->run(missing.fix);
+  EXPECT_THAT(examine_by(by_role("doctor_scheduler"), with_schedules), IsEmpty());
+  auto options = database_->options();
+  options.conninfo = by_role("doctor_scheduler");
+  const auto schedules = make_postgres_schedule_store(options);
+  Schedule yearly;
+  yearly.name = "yearly";
+  yearly.cron = "@yearly";
+  yearly.type = "tick";
+  ASSERT_TRUE(schedules->register_all({{yearly}, std::nullopt}, soon()));
+  const auto state = value_of(schedules->states(std::nullopt, soon())).schedules.at(0);
+  FireRequest request{yearly.name,
+                      definition_hash(yearly),
+                      state.decided_until,
+                      state.decided_until + std::chrono::seconds(1),
+                      {},
+                      std::nullopt};
+  request.slots.push_back({request.decide_until, event_of(yearly, request.decide_until)});
+  EXPECT_TRUE(value_of(schedules->fire(request, soon())).fired);
+}
+
 TEST_F(PostgresDoctor, R_224_a_role_that_may_only_select_sees_status_events_and_deliveries) {
   NEEDS_DATABASE();
   make_role("doctor_reader");

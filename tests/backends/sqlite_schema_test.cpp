@@ -674,12 +674,38 @@ TEST(SqliteMigrator, Taking_jobs_away_again_removes_their_rows_and_keeps_the_oth
   store_delivery(*store, relay, order_event("3"), dead());
   const auto migrator = make_sqlite_migrator(database.options());
 
-  EXPECT_EQ(value_of(migrator->down(3, true, soon())).size(), 1U);
+  const auto taken = value_of(migrator->down(3, true, soon()));
+  EXPECT_FALSE(taken.empty());
   EXPECT_EQ(raw.lines("SELECT route FROM outbox_deliveries"), "out\n");
-  EXPECT_EQ(value_of(migrator->up({}, soon())).size(), 1U);
+  EXPECT_EQ(value_of(migrator->up({}, soon())).size(), taken.size());
 
   EXPECT_EQ(raw.lines("SELECT route || ' ' || kind FROM outbox_deliveries"), "out publish\n");
   EXPECT_EQ(schema(), before);
+}
+
+TEST(SqliteMigrator, Taking_schedules_away_again_keeps_their_events) {
+  SqliteDatabase database;
+  RawConnection raw(database.path());
+  Schedule yearly;
+  yearly.name = "yearly";
+  yearly.cron = "@yearly";
+  yearly.type = "tick";
+  {
+    const auto schedules = make_sqlite_schedule_store(database.options());
+    ASSERT_TRUE(schedules->register_all({{yearly}, std::nullopt}, soon()));
+    const auto state = value_of(schedules->states(std::nullopt, soon())).schedules.at(0);
+    const auto slot = state.decided_until + std::chrono::seconds(1);
+    FireRequest request{yearly.name, definition_hash(yearly), state.decided_until, slot, {}, {}};
+    request.slots.push_back({slot, event_of(yearly, slot)});
+    ASSERT_TRUE(value_of(schedules->fire(request, soon())).fired);
+  }
+  const auto migrator = make_sqlite_migrator(database.options());
+
+  EXPECT_EQ(value_of(migrator->down(4, true, soon())).size(), 1U);
+  EXPECT_EQ(raw.value("SELECT count(*) FROM outbox_events"), "1");
+  EXPECT_EQ(raw.value("SELECT count(*) FROM sqlite_master WHERE name LIKE '%schedule%'"), "0");
+  EXPECT_EQ(value_of(migrator->up({}, soon())).size(), 1U);
+  EXPECT_EQ(raw.value("SELECT count(*) FROM outbox_schedules"), "0");
 }
 
 }  // namespace

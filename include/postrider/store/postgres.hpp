@@ -15,6 +15,7 @@
 #include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
+#include <postrider/schedule_store.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 
@@ -37,6 +38,7 @@ struct PostgresOptions {
 [[nodiscard]] std::unique_ptr<Migrator> make_postgres_migrator(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_postgres_operations(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<JobOperations> make_postgres_job_operations(PostgresOptions options);
+[[nodiscard]] std::unique_ptr<ScheduleStore> make_postgres_schedule_store(PostgresOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_postgres_purger(PostgresOptions options);
 /// Compares the server's clock with `clock`, which must outlive it.
 [[nodiscard]] std::unique_ptr<Doctor> make_postgres_doctor(PostgresOptions options,

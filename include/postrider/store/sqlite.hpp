@@ -11,6 +11,7 @@
 #include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
+#include <postrider/schedule_store.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/store.hpp>
 
@@ -31,6 +32,7 @@ struct SqliteOptions {
 [[nodiscard]] std::unique_ptr<Migrator> make_sqlite_migrator(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Operations> make_sqlite_operations(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<JobOperations> make_sqlite_job_operations(SqliteOptions options);
+[[nodiscard]] std::unique_ptr<ScheduleStore> make_sqlite_schedule_store(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Purger> make_sqlite_purger(SqliteOptions options);
 [[nodiscard]] std::unique_ptr<Doctor> make_sqlite_doctor(SqliteOptions options);
 

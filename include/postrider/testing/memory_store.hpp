@@ -15,6 +15,7 @@
 #include <postrider/job_store.hpp>
 #include <postrider/operations.hpp>
 #include <postrider/purger.hpp>
+#include <postrider/schedule_store.hpp>
 #include <postrider/store.hpp>
 
 namespace postrider::testing {
@@ -35,6 +36,8 @@ class MemoryDatabase;
 [[nodiscard]] std::unique_ptr<Operations> make_memory_operations(
     std::shared_ptr<MemoryDatabase> database);
 [[nodiscard]] std::unique_ptr<JobOperations> make_memory_job_operations(
+    std::shared_ptr<MemoryDatabase> database);
+[[nodiscard]] std::unique_ptr<ScheduleStore> make_memory_schedule_store(
     std::shared_ptr<MemoryDatabase> database);
 
 /// Has idempotency keys and no receipts: there is no inbox in memory.

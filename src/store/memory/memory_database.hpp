@@ -13,6 +13,7 @@
 
 #include <postrider/content_hash.hpp>
 #include <postrider/job_store_values.hpp>
+#include <postrider/schedule_store_values.hpp>
 #include <postrider/testing/memory_store.hpp>
 
 #include "base/mutex.hpp"
@@ -73,6 +74,12 @@ struct QueueRow {
   milliseconds rate_period{0};
   double tokens = 0;
   std::optional<Timestamp> refilled_at;  ///< empty: the bucket is full
+};
+
+/// A schedule with its slots that have run.
+struct ScheduleRow {
+  ScheduleState state;
+  std::set<Timestamp> slots;
 };
 
 struct PartitionRow {
@@ -140,6 +147,7 @@ class Tables {
   const std::map<WorkerId, WorkerRow>& workers() const { return workers_; }
   std::map<std::string, QueueRow>& queues() { return queues_; }
   const std::map<std::string, QueueRow>& queues() const { return queues_; }
+  std::map<std::string, ScheduleRow>& schedules() { return schedules_; }
 
   /// Tells those that wait for jobs that something may have become due. Changes of a job's row do
   /// that by themselves.
@@ -181,6 +189,7 @@ class Tables {
   std::map<DeliveryId, JobColumns> jobs_;
   std::map<WorkerId, WorkerRow> workers_;
   std::map<std::string, QueueRow> queues_;
+  std::map<std::string, ScheduleRow> schedules_;
   std::uint64_t rings_ = 0;
   Condition rung_;
 };

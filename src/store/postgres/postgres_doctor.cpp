@@ -109,7 +109,7 @@ class PostgresDoctor final : public Doctor {
                           "Run `postrider migrate`, or correct schema and prefix."});
       return {};
     }
-    if (auto done = check_rights_for(server, examination.purpose, deadline, findings); !done) {
+    if (auto done = check_rights_for(server, examination, deadline, findings); !done) {
       return done;
     }
     if (examination.purpose != Purpose::writer) {
@@ -148,10 +148,12 @@ class PostgresDoctor final : public Doctor {
     return "relay";
   }
 
-  Result<void> check_rights_for(const ExaminedServer& server, Purpose purpose, Deadline deadline,
-                                Findings& findings) {
+  Result<void> check_rights_for(const ExaminedServer& server, const Examination& examination,
+                                Deadline deadline, Findings& findings) {
     Call call{"doctor_rights"};
+    const auto purpose = examination.purpose;
     call.parameters.text(word_of(purpose));
+    call.parameters.boolean(purpose == Purpose::relay && examination.schedules);
     const auto rows = ask(std::move(call), deadline);
     if (!rows) return rows.error();
     check_rights(server, *rows, findings);

@@ -117,8 +117,8 @@ SELECT
   coalesce(c.relrowsecurity, false) AS row_security,
   coalesce('autovacuum_enabled=false' = ANY (c.reloptions), false) AS without_autovacuum
 FROM unnest(ARRAY['outbox_events', 'outbox_deliveries', 'outbox_partitions', 'outbox_routes',
-    'outbox_keys', 'outbox_job_failures', 'outbox_workers', 'outbox_queues', 'inbox_receipts',
-    'postrider_audit', 'postrider_schema']) AS n (name)
+    'outbox_keys', 'outbox_job_failures', 'outbox_workers', 'outbox_queues', 'outbox_schedules',
+    'outbox_schedule_slots', 'inbox_receipts', 'postrider_audit', 'postrider_schema']) AS n (name)
   LEFT JOIN pg_class AS c ON c.oid = to_regclass('{schema}{prefix}' || n.name)
 ORDER BY n.name;
 
@@ -160,7 +160,8 @@ WHERE i.indrelid IN (
 ORDER BY name;
 
 -- name: doctor_rights
--- Of what a purpose ($1: relay, worker, writer, reader) needs, what the role lacks. The catalog.
+-- Of what a purpose ($1: relay, worker, writer, reader) needs, what the role lacks; with $2 also of
+-- what a relay needs for its schedules. The catalog.
 -- Only here: SQLite has no roles.
 SELECT n.relation, n.right
 FROM (
@@ -195,12 +196,22 @@ FROM (
       ('worker', 'outbox_events', 'SELECT'),
       ('worker', 'outbox_deliveries', 'SELECT'),
       ('worker', 'outbox_deliveries', 'UPDATE'),
+      ('worker', 'outbox_job_failures', 'SELECT'),
+      ('worker', 'outbox_job_failures', 'INSERT'),
+      ('worker', 'outbox_job_failures', 'DELETE'),
       ('worker', 'outbox_workers', 'SELECT'),
       ('worker', 'outbox_workers', 'INSERT'),
       ('worker', 'outbox_workers', 'UPDATE'),
       ('worker', 'outbox_queues', 'SELECT'),
       ('worker', 'outbox_queues', 'UPDATE'),
       ('worker', 'postrider_schema', 'SELECT'),
+      ('schedules', 'outbox_events', 'INSERT'),
+      ('schedules', 'outbox_schedules', 'SELECT'),
+      ('schedules', 'outbox_schedules', 'INSERT'),
+      ('schedules', 'outbox_schedules', 'UPDATE'),
+      ('schedules', 'outbox_schedule_slots', 'SELECT'),
+      ('schedules', 'outbox_schedule_slots', 'INSERT'),
+      ('schedules', 'outbox_schedule_slots', 'DELETE'),
       ('writer', 'outbox_events', 'INSERT'),
       ('reader', 'outbox_events', 'SELECT'),
       ('reader', 'outbox_deliveries', 'SELECT'),
@@ -209,14 +220,15 @@ FROM (
       ('reader', 'outbox_job_failures', 'SELECT'),
       ('reader', 'outbox_workers', 'SELECT'),
       ('reader', 'outbox_queues', 'SELECT'),
+      ('reader', 'outbox_schedules', 'SELECT'),
       ('reader', 'postrider_schema', 'SELECT')) AS n (purpose, relation, "right")
-WHERE n.purpose = $1::text
+WHERE (n.purpose = $1::text OR (n.purpose = 'schedules' AND $2::boolean))
   AND to_regclass('{schema}{prefix}' || n.relation) IS NOT NULL
   AND NOT has_table_privilege(to_regclass('{schema}{prefix}' || n.relation), n.right)
 UNION ALL
 SELECT 'outbox_events_seq', n.right
-FROM (VALUES ('relay', 'SELECT'), ('writer', 'USAGE')) AS n (purpose, "right")
-WHERE n.purpose = $1::text
+FROM (VALUES ('relay', 'SELECT'), ('schedules', 'USAGE'), ('writer', 'USAGE')) AS n (purpose, "right")
+WHERE (n.purpose = $1::text OR (n.purpose = 'schedules' AND $2::boolean))
   AND to_regclass('{schema}{prefix}outbox_events_seq') IS NOT NULL
   AND NOT has_sequence_privilege(to_regclass('{schema}{prefix}outbox_events_seq'), n.right)
 ORDER BY 1, 2;
