@@ -54,6 +54,9 @@ enum class NoticeKind : std::uint8_t {
   task_refused,          ///< warning: what a broker gave out is no task, or of another job
   source_failed,         ///< warning: the broker of a worker's tasks; one line per change of state
   source_recovered,      ///< info
+  schedule_fired,        ///< info: a slot of a schedule has made its event
+  schedule_missed,       ///< warning: slots are passed over; nobody was there to run them in time
+  schedule_failed,       ///< warning: the first failure in a row of one schedule; it is tried again
 };
 
 [[nodiscard]] std::string_view to_string(NoticeKind kind) noexcept;
@@ -66,6 +69,8 @@ struct Notice {
   std::string route;
   std::string job;
   std::string queue;
+  std::string schedule;
+  std::optional<Timestamp> slot_at;  ///< of the schedule
   std::optional<EventId> event_id;
   std::optional<Seq> event_seq;
   std::string event_type;
@@ -76,7 +81,7 @@ struct Notice {
   std::optional<milliseconds> wait;  ///< until the next try
   std::optional<Partition> partition;
   std::optional<int> crashes;        ///< how often in a row owners of the partition have died
-  std::optional<std::int64_t> rows;  ///< how many were deleted
+  std::optional<std::int64_t> rows;  ///< how many were deleted, or slots passed over
   std::string code;                  ///< safe reason code
   std::string detail;                ///< safe text for people
 };

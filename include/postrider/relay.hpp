@@ -4,7 +4,7 @@
 ///
 /// In order per aggregate and route, at least once. The life of one event stands in
 /// ARCHITECTURE.md; the decisions are those of src/core, driven here by one coordinating thread and
-/// one thread per route.
+/// one thread per route; schedules have a thread of their own.
 ///
 /// Ownership: a relay owns its stores, publishers and purger; clock, random source and observer are
 ///   borrowed and must outlive it.
@@ -23,6 +23,8 @@
 #include <postrider/relay_values.hpp>
 #include <postrider/result.hpp>
 #include <postrider/route.hpp>
+#include <postrider/schedule.hpp>
+#include <postrider/schedule_store.hpp>
 #include <postrider/store.hpp>
 
 namespace postrider {
@@ -33,6 +35,13 @@ struct RouteBinding {
   /// Of a job route: the broker that its tasks are handed to; null when workers take them from the
   /// database.
   std::unique_ptr<Publisher> publisher;
+};
+
+/// The schedules that a relay runs, beside any other relay with the same ones. Without a store, or
+/// with none of them, nothing is run.
+struct RelaySchedules {
+  std::unique_ptr<ScheduleStore> store = nullptr;
+  std::vector<Schedule> schedules = {};
 };
 
 /// How a drain ended.
@@ -54,11 +63,15 @@ class Relay {
   /// nobody else will end, and hands tasks to brokers: on threads of their own, in a loop beside
   /// the rest.
   ///
+  /// What is due by a schedule becomes an event before a pass, and in a loop when its slot comes.
+  /// Nothing that fails there ends the relay.
+  ///
   /// Requires: `jobs`, when a job route has a publisher; `validate` finds nothing in `options` nor
-  /// in any route, and no two routes `conflict`.
+  /// in any route or schedule; no two routes `conflict`, and no two schedules have one name.
   Relay(std::unique_ptr<Store> store, std::vector<RouteBinding> routes, RelayOptions options,
         const Clock& clock, Random& random, Observer& observer,
-        std::unique_ptr<Purger> purger = nullptr, std::unique_ptr<JobStore> jobs = nullptr);
+        std::unique_ptr<Purger> purger = nullptr, std::unique_ptr<JobStore> jobs = nullptr,
+        RelaySchedules schedules = {});
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;

@@ -7,6 +7,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/timestamp_text.hpp"
+
 namespace postrider::observe {
 namespace {
 
@@ -81,6 +83,8 @@ Fields fields_of(const Notice& notice) {
   add(fields, "route", notice.route);
   add(fields, "job", notice.job);
   add(fields, "queue", notice.queue);
+  add(fields, "schedule", notice.schedule);
+  if (notice.slot_at) fields.emplace_back("slot_at", timestamp_text(*notice.slot_at));
   add(fields, "event_id", notice.event_id);
   if (notice.event_seq) fields.emplace_back("event_seq", std::to_string(notice.event_seq->value()));
   add(fields, "event_type", notice.event_type);

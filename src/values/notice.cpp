@@ -76,6 +76,12 @@ std::string_view to_string(NoticeKind kind) noexcept {
       return "source_failed";
     case NoticeKind::source_recovered:
       return "source_recovered";
+    case NoticeKind::schedule_fired:
+      return "schedule_fired";
+    case NoticeKind::schedule_missed:
+      return "schedule_missed";
+    case NoticeKind::schedule_failed:
+      return "schedule_failed";
   }
   return "delivery_completed";
 }
@@ -113,6 +119,7 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::worker_quiet:
     case NoticeKind::worker_stopping:
     case NoticeKind::source_recovered:
+    case NoticeKind::schedule_fired:
       return Severity::info;
     case NoticeKind::retry_scheduled:
     case NoticeKind::event_held:
@@ -128,6 +135,8 @@ Severity severity_of(NoticeKind kind) noexcept {
     case NoticeKind::task_refused:
     case NoticeKind::source_failed:
     case NoticeKind::hooks_dropped:
+    case NoticeKind::schedule_missed:
+    case NoticeKind::schedule_failed:
       return Severity::warning;
     case NoticeKind::delivery_failed:
     case NoticeKind::route_stopped:

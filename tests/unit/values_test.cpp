@@ -342,7 +342,10 @@ TEST(Words, Every_notice_has_the_word_of_its_enumerator_and_its_severity) {
       {N::task_repeated, "task_repeated", Severity::debug},
       {N::task_refused, "task_refused", Severity::warning},
       {N::source_failed, "source_failed", Severity::warning},
-      {N::source_recovered, "source_recovered", Severity::info}};
+      {N::source_recovered, "source_recovered", Severity::info},
+      {N::schedule_fired, "schedule_fired", Severity::info},
+      {N::schedule_missed, "schedule_missed", Severity::warning},
+      {N::schedule_failed, "schedule_failed", Severity::warning}};
   for (const auto& row : rows) {
     EXPECT_EQ(to_string(row.kind), row.word);
     EXPECT_EQ(severity_of(row.kind), row.severity) << row.word;
