@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/schedule_view.hpp"
 #include "cli/session.hpp"
 #include "cli/status_view.hpp"
 #include "cli/table.hpp"
@@ -77,6 +78,18 @@ ExitCode run_check(const Options& options, Console& console) {
   if (!options.check.allow_paused) {
     findings.push_back(
         count_finding("paused_routes", static_cast<std::int64_t>(status->paused_routes.size()), 0));
+  }
+  if (!session.settings().schedules.empty()) {
+    const auto states =
+        session.backend().schedule_store()->states(std::nullopt, session.deadline());
+    if (!states) return console.fail("check", states.error());
+    const auto schedules = shown_schedules(session.settings().schedules, *states);
+    findings.push_back(
+        count_finding("late_schedules", count_of(schedules, ScheduleStanding::late), 0));
+    if (!options.check.allow_paused) {
+      findings.push_back(
+          count_finding("paused_schedules", count_of(schedules, ScheduleStanding::paused), 0));
+    }
   }
   bool exceeded = false;
   for (const auto& finding : findings)

@@ -25,5 +25,7 @@ void add_operator(CLI::App& app, std::string& reason, std::string& name);
 
 /// `job`, `queue`, `worker` and `attempt`.
 void add_job_commands(CLI::App& app, Options& options);
+/// `schedule`.
+void add_schedule_commands(CLI::App& app, Options& options);
 
 }  // namespace postrider::cli

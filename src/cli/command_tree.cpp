@@ -1,5 +1,6 @@
-// Every command with its options, but for those of jobs, which stand in job_commands.cpp. These
-// two, command_parts.cpp and command_line.cpp are the files that see CLI11.
+// Every command with its options, but for those of jobs and schedules, which stand in
+// job_commands.cpp and schedule_commands.cpp. These three, command_parts.cpp and command_line.cpp
+// are the files that see CLI11.
 
 #include "cli/command_tree.hpp"
 
@@ -269,7 +270,7 @@ void add_check(App& app, Options& options) {
   check->add_option("--max-overdue", chosen.max_overdue, "Deliveries without their result [0]")
       ->type_name("N")
       ->check(between(0, most_count));
-  check->add_flag("--allow-paused", chosen.allow_paused, "A paused route is no finding");
+  check->add_flag("--allow-paused", chosen.allow_paused, "A paused route or schedule is no finding");
   add_format(*check, chosen.json);
   add_database(*check, options.database);
 }
@@ -410,6 +411,7 @@ std::unique_ptr<App> make_app(Options& options) {
   add_dead(*app, options);
   add_route(*app, options);
   add_job_commands(*app, options);
+  add_schedule_commands(*app, options);
   add_purge(*app, options);
   add_rest(*app, options);
   return app;

@@ -26,15 +26,15 @@ std::string shown_value(const config::SetValue& value) {
   return value.key->expands ? registry::redacted(value.text) : value.text;
 }
 
-ShownValue shown(const config::Loaded& loaded, const config::Key& key, int route,
+ShownValue shown(const config::Loaded& loaded, const config::Key& key, int element,
                  std::string name) {
-  if (const auto* value = find_value(loaded, key, route)) {
+  if (const auto* value = find_value(loaded, key, element)) {
     return {std::move(name), shown_value(*value), value->origin};
   }
   const auto& routes = loaded.settings.routes;
-  const auto left_out = route < 0
+  const auto left_out = element < 0 || key.section == "schedules"
                             ? key.default_value
-                            : default_text(key, routes.at(static_cast<std::size_t>(route)).route);
+                            : default_text(key, routes.at(static_cast<std::size_t>(element)).route);
   return {std::move(name), left_out, "default"};
 }
 
@@ -46,7 +46,7 @@ std::string name_in_route(const config::Key& key, const std::string& route) {
 std::vector<ShownValue> shown_values(const config::Loaded& loaded) {
   std::vector<ShownValue> values;
   for (const auto& key : config::all_keys()) {
-    if (!key.section.starts_with("routes"))
+    if (!key.section.starts_with("routes") && key.section != "schedules")
       values.push_back(shown(loaded, key, -1, full_name(key)));
   }
   for (std::size_t i = 0; i < loaded.settings.routes.size(); ++i) {
@@ -55,6 +55,13 @@ std::vector<ShownValue> shown_values(const config::Loaded& loaded) {
       const bool amqp = key.section == "routes.amqp" && route.destination.starts_with("amqp");
       if ((key.section != "routes" && !amqp) || !applies(key, route)) continue;
       values.push_back(shown(loaded, key, static_cast<int>(i), name_in_route(key, route.name)));
+    }
+  }
+  for (std::size_t i = 0; i < loaded.settings.schedules.size(); ++i) {
+    const auto prefix = "schedules." + loaded.settings.schedules[i].schedule.name + ".";
+    for (const auto& key : config::all_keys()) {
+      if (key.section != "schedules") continue;
+      values.push_back(shown(loaded, key, static_cast<int>(i), prefix + key.name));
     }
   }
   return values;

@@ -124,6 +124,18 @@ void diagnose_queues(const config::Settings& settings, std::vector<Finding>& fin
   }
 }
 
+void diagnose_schedule(const Schedule& schedule, const config::Settings& settings,
+                       std::vector<Finding>& findings) {
+  const bool any =
+      std::any_of(settings.routes.begin(), settings.routes.end(),
+                  [&](const auto& each) { return matches(each.route, schedule.type); });
+  if (any) return;
+  findings.push_back({"schedule_unrouted", FindingSeverity::warning, "schedule " + schedule.name,
+                      fmt::format("no route matches its event type {}.", schedule.type),
+                      "Its events are held until a route does.",
+                      "Add the type to `events` of a route, or a route."});
+}
+
 }  // namespace
 
 std::vector<Finding> diagnose_config(const config::Loaded& loaded,
@@ -138,6 +150,8 @@ std::vector<Finding> diagnose_config(const config::Loaded& loaded,
   for (const auto& route : settings.routes)
     diagnose_route(route, findings);
   diagnose_queues(settings, findings);
+  for (const auto& each : settings.schedules)
+    diagnose_schedule(each.schedule, settings, findings);
   for (const auto& file : secret_files(loaded, path))
     diagnose_file(file, findings);
   return findings;

@@ -100,6 +100,7 @@ ExitCode run_doctor(const Options& options, Console& console) {
   Session session(options.database);
   const auto needs = relays ? Needs::store_and_routes : Needs::store;
   if (const auto failed = session.open(needs, console)) return *failed;
+  examination.schedules = !session.settings().schedules.empty();
   examination.store_timeout = session.settings().relay.store_timeout;
 
   auto diagnosis = session.backend().doctor()->examine(

@@ -165,6 +165,14 @@ struct QueueOptions {
   std::string operator_name;
 };
 
+/// All that begin with `schedule`.
+struct ScheduleOptions {
+  std::string name;
+  bool json = false;
+  std::string reason;
+  std::string operator_name;
+};
+
 /// `worker` and `worker list`.
 struct WorkerCommandOptions {
   std::vector<std::string> queues;  ///< "mail", "mail:3"
@@ -225,6 +233,7 @@ struct Options {
   RouteOptions route;
   JobOptions job;
   QueueOptions queue;
+  ScheduleOptions schedule;
   WorkerCommandOptions worker;
   AttemptOptions attempt;
   PurgeOptions purge;

@@ -135,7 +135,7 @@ class RelayRun {
     const auto& backend = session_.backend();
     Relay relay(std::move(store), std::move(destinations.bindings), relay_options(), system_clock(),
                 *random_, observer_, options_.loop ? backend.purger() : nullptr,
-                keeps_jobs ? backend.job_store() : nullptr);
+                keeps_jobs ? backend.job_store() : nullptr, schedules());
     signals_.on_stop([&relay] { relay.request_stop(); });
     const auto code = options_.loop ? loop(relay) : options_.drain ? drain(relay) : pass(relay);
     signals_.forget();
@@ -150,6 +150,14 @@ class RelayRun {
     auto options = session_.settings().relay;
     options.worker_dead_after = session_.settings().worker.dead_after;
     return options;
+  }
+
+  [[nodiscard]] RelaySchedules schedules() const {
+    RelaySchedules all;
+    for (const auto& each : session_.settings().schedules)
+      all.schedules.push_back(each.schedule);
+    if (!all.schedules.empty()) all.store = session_.backend().schedule_store();
+    return all;
   }
 
   ExitCode pass(Relay& relay) {

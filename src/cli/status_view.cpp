@@ -163,7 +163,8 @@ DeliveryCounts total_of(const Status& status) {
 }
 
 std::string status_text(const Status& status, const JobStatus& jobs,
-                        const std::vector<std::string>& routes, const Console& console) {
+                        const std::vector<std::string>& routes,
+                        const std::vector<ShownSchedule>& schedules, const Console& console) {
   auto text =
       events_text(status.events, console) + "\n" + routes_text(status, routes, console) + "\n";
   if (const auto shown = job_status_text(jobs, console); !shown.empty()) text += shown + "\n";
@@ -172,11 +173,12 @@ std::string status_text(const Status& status, const JobStatus& jobs,
     text += fmt::format("paused: {}. See `postrider route resume`.\n",
                         fmt::join(status.paused_routes, ", "));
   }
-  return text;
+  return text + schedule_status_text(schedules);
 }
 
 std::string status_json(const Status& status, const JobStatus& jobs,
-                        const std::vector<std::string>& routes) {
+                        const std::vector<std::string>& routes,
+                        const std::vector<ShownSchedule>& schedules) {
   Json json;
   json["events"]["total"] = status.events.total;
   json["events"]["unrouted"] = status.events.unrouted;
@@ -199,6 +201,7 @@ std::string status_json(const Status& status, const JobStatus& jobs,
     json["partitions"].push_back(std::move(each));
   }
   json["paused_routes"] = status.paused_routes;
+  json["schedules"] = schedules_json(schedules);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -8,6 +8,7 @@ namespace postrider::config {
 namespace {
 
 constexpr std::string_view routes = "routes";
+constexpr std::string_view schedule_section = "schedules";
 
 Value value_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return {text->get()};
@@ -28,28 +29,31 @@ class Reader {
  public:
   explicit Reader(Document& document) : document_(&document) {}
 
-  void walk(const toml::table& table, const std::string& section, int route) {
+  void walk(const toml::table& table, const std::string& section, int element) {
     for (const auto& [name, node] : table) {
       const auto inner =
           section.empty() ? std::string(name.str()) : section + "." + std::string(name.str());
       if (inner == routes && node.is_array_of_tables()) {
-        walk_routes(*node.as_array());
-      } else if (inner != routes && is_section(inner) && node.is_table()) {
-        walk(*node.as_table(), inner, route);
+        walk_elements(*node.as_array(), inner, document_->route_lines);
+      } else if (inner == schedule_section && node.is_array_of_tables()) {
+        walk_elements(*node.as_array(), inner, document_->schedule_lines);
+      } else if (inner != routes && inner != schedule_section && is_section(inner) &&
+                 node.is_table()) {
+        walk(*node.as_table(), inner, element);
       } else {
         const auto line = static_cast<int>(name.source().begin.line);
         document_->entries.push_back(
-            {section, route, std::string(name.str()), value_of(node), line});
+            {section, element, std::string(name.str()), value_of(node), line});
       }
     }
   }
 
  private:
-  void walk_routes(const toml::array& array) {
+  void walk_elements(const toml::array& array, const std::string& section,
+                     std::vector<int>& lines) {
     for (const auto& element : array) {
-      document_->route_lines.push_back(static_cast<int>(element.source().begin.line));
-      walk(*element.as_table(), std::string(routes),
-           static_cast<int>(document_->route_lines.size()) - 1);
+      lines.push_back(static_cast<int>(element.source().begin.line));
+      walk(*element.as_table(), section, static_cast<int>(lines.size()) - 1);
     }
   }
 

@@ -25,7 +25,7 @@ struct Value {
 
 struct Entry {
   std::string section;  ///< the tables it stands in, joined by dots
-  int route = -1;       ///< index into `Document::route_lines`, -1 outside of [[routes]]
+  int element = -1;     ///< index into `Document::route_lines` or `schedule_lines`; -1 elsewhere
   std::string name;
   Value value;
   int line = 0;
@@ -33,8 +33,9 @@ struct Entry {
 
 struct Document {
   std::vector<Entry> entries;
-  std::vector<int> route_lines;  ///< of each [[routes]]
-  std::string fault;             ///< why the text is no TOML; empty when it is
+  std::vector<int> route_lines;     ///< of each [[routes]]
+  std::vector<int> schedule_lines;  ///< of each [[schedules]]
+  std::string fault;                ///< why the text is no TOML; empty when it is
   int fault_line = 0;
 };
 

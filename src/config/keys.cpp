@@ -89,6 +89,7 @@ template <class Member>
 Key key(Head head, KeyType type, std::int64_t least, std::int64_t most, Member member) {
   Settings settings;
   RouteSettings route;
+  ScheduleSettings schedule;
   Key made;
   made.section = std::move(head.section);
   made.name = std::move(head.name);
@@ -96,7 +97,7 @@ Key key(Head head, KeyType type, std::int64_t least, std::int64_t most, Member m
   made.type = type;
   made.least = least;
   made.most = most;
-  made.default_value = shown(member(Target{&settings, &route}));
+  made.default_value = shown(member(Target{&settings, &route, &schedule}));
   made.set = [member](const Target& target, const Checked& value) {
     assign(member(target), value);
   };
@@ -108,6 +109,7 @@ template <class Member, class Enum, class Parse>
 Key choice(Head head, std::vector<Enum> values, Parse parse, Member member) {
   Settings settings;
   RouteSettings route;
+  ScheduleSettings schedule;
   Key made;
   made.section = std::move(head.section);
   made.name = std::move(head.name);
@@ -115,7 +117,7 @@ Key choice(Head head, std::vector<Enum> values, Parse parse, Member member) {
   made.type = KeyType::choice;
   for (const auto value : values)
     made.choices.emplace_back(to_string(value));
-  made.default_value = quoted(to_string(member(Target{&settings, &route})));
+  made.default_value = quoted(to_string(member(Target{&settings, &route, &schedule})));
   made.set = [member, parse](const Target& target, const Checked& value) {
     member(target) = parse(std::get<std::string>(value)).value();
   };
@@ -273,6 +275,35 @@ std::vector<Key> log_keys() {
   };
 }
 
+std::vector<Key> schedule_keys() {
+  const auto schedules = [](std::string name, std::string purpose) {
+    return Head{"schedules", std::move(name), std::move(purpose)};
+  };
+  return {
+      required(key(schedules("name", "What rows, logs and commands show."), K::text, 1, 64,
+                   MEMBER(schedule->schedule.name))),
+      required(key(schedules("cron",
+                             "When: minute, hour, day of month, month, day of week; or @hourly, "
+                             "@daily, @weekly, @monthly, @yearly."),
+                   K::text, 1, 256, MEMBER(schedule->schedule.cron))),
+      key(schedules("time_zone", "Whose clock that is: UTC, Europe/Berlin."), K::text, 1, 64,
+          MEMBER(schedule->schedule.time_zone)),
+      required(key(schedules("type", "The type of the event that is written."), K::text, 1, 255,
+                   MEMBER(schedule->schedule.type))),
+      key(schedules("aggregate", "Its aggregate, as TYPE/ID."), K::text, 3, 511,
+          MEMBER(schedule->aggregate)),
+      key(schedules("payload", "Its payload."), K::text, 1, 1 << 16,
+          MEMBER(schedule->schedule.payload)),
+      choice(schedules("missed",
+                       "What becomes of slots that nobody was there to run: nothing, the latest "
+                       "is run, or each."),
+             std::vector{Missed::skip, Missed::one, Missed::all}, parse_missed,
+             MEMBER(schedule->schedule.missed)),
+      key(schedules("most_missed", "With missed = \"all\": at most so many, the latest."),
+          K::integer, 1, Schedule::greatest_most_missed, MEMBER(schedule->schedule.most_missed)),
+  };
+}
+
 std::vector<Key> route_keys() {
   const auto routes = [](std::string name, std::string purpose) {
     return Head{"routes", std::move(name), std::move(purpose)};
@@ -383,7 +414,7 @@ std::vector<Key> amqp_keys() {
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   for (auto&& part : {top_keys(), relay_keys(), worker_keys(), retention_keys(), log_keys(),
-                      route_keys(), job_keys(), amqp_keys()}) {
+                      schedule_keys(), route_keys(), job_keys(), amqp_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;
@@ -451,7 +482,7 @@ std::string full_name(const Key& key) {
 }
 
 std::string environment_name(const Key& key) {
-  if (key.section.starts_with("routes")) return {};
+  if (key.section.starts_with("routes") || key.section == "schedules") return {};
   auto name = "POSTRIDER_" + full_name(key);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
     return c == '.' ? '_' : static_cast<char>(std::toupper(c));

@@ -32,14 +32,16 @@ using Checked = std::variant<std::string, std::int64_t, bool, std::vector<std::s
 /// On which routes a key may be given.
 enum class RouteKind : std::uint8_t { any, publish, job };
 
-/// What a key sets. `route` is there for keys of a route only.
+/// What a key sets. `route` and `schedule` are there for keys of these only.
 struct Target {
   Settings* settings = nullptr;
   RouteSettings* route = nullptr;
+  ScheduleSettings* schedule = nullptr;
 };
 
 struct Key {
-  /// "" for the top of the file, "relay", "worker", "retention", "log", "routes", "routes.amqp"
+  /// "" for the top of the file, "relay", "worker", "retention", "log", "schedules", "routes",
+  /// "routes.amqp"
   std::string section;
   std::string name;
   KeyType type = KeyType::text;
@@ -66,7 +68,7 @@ struct Key {
 
 /// "relay.batch"; "store" at the top of the file.
 [[nodiscard]] std::string full_name(const Key& key);
-/// POSTRIDER_RELAY_BATCH; empty for keys of a route, which the environment cannot name.
+/// POSTRIDER_RELAY_BATCH; empty for keys of a route or schedule, which the environment cannot name.
 [[nodiscard]] std::string environment_name(const Key& key);
 /// A value as the file would have it. Requires: it was checked for `key`.
 [[nodiscard]] std::string value_text(const Key& key, const Checked& value);

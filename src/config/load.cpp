@@ -11,6 +11,7 @@
 #include "config/check.hpp"
 #include "config/document.hpp"
 #include "config/keys.hpp"
+#include "config/schedule_check.hpp"
 #include "config/suggestion.hpp"
 
 namespace postrider::config {
@@ -31,6 +32,7 @@ class Loader {
     check_relay();
     check_worker();
     check_routes();
+    check_schedules();
     return std::move(loaded_);
   }
 
@@ -69,6 +71,10 @@ class Loader {
     route_has_problem_.assign(route_lines_.size(), false);
     loaded_.settings.routes.resize(route_lines_.size());
     route_names_.resize(route_lines_.size());
+    schedules_.resize(document.schedule_lines.size());
+    loaded_.settings.schedules.resize(schedules_.size());
+    for (std::size_t i = 0; i < schedules_.size(); ++i)
+      schedules_[i].line = document.schedule_lines[i];
     for (const auto& entry : document.entries)
       read_entry(entry);
     for (std::size_t i = 0; i < route_lines_.size(); ++i) {
@@ -76,6 +82,8 @@ class Loader {
       if (!route_has_problem_[i]) check_kind(i);
       if (route_names_[i].count("job") != 0) make_job_route(i);
     }
+    for (auto& schedule : schedules_)
+      check_required(schedule);
   }
 
   void read_entry(const Entry& entry) {
@@ -84,17 +92,25 @@ class Loader {
     if (key == nullptr) {
       problem(at(entry.line), unknown_key(entry));
     } else {
-      set(*key, entry.value, entry.route, at(entry.line));
+      set(*key, entry.value, entry.element, at(entry.line));
     }
-    if (entry.route < 0) return;
-    const auto route = static_cast<std::size_t>(entry.route);
-    if (entry.section == "routes") route_names_[route].emplace(entry.name, entry.line);
-    if (loaded_.problems.size() > before) route_has_problem_[route] = true;
+    if (entry.element < 0) return;
+    const auto element = static_cast<std::size_t>(entry.element);
+    const bool faulty = loaded_.problems.size() > before;
+    if (entry.section == "schedules") {
+      schedules_[element].key_lines.emplace(entry.name, entry.line);
+      schedules_[element].faulty |= faulty;
+      return;
+    }
+    if (entry.section == "routes") route_names_[element].emplace(entry.name, entry.line);
+    if (faulty) route_has_problem_[element] = true;
   }
 
   static std::string unknown_key(const Entry& entry) {
     const auto name = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
-    if (name == "routes") return "routes are given one by one. Write [[routes]] above each.";
+    if (name == "routes" || name == "schedules") {
+      return fmt::format("{} are given one by one. Write [[{}]] above each.", name, name);
+    }
     if (is_section(name)) {
       return fmt::format("{} is a table. Write [{}] above its keys.", name, name);
     }
@@ -115,8 +131,9 @@ class Loader {
     }
     for (const auto& key : all_keys()) {
       if (key.name == entry.name && !key.section.empty()) {
+        const bool many = key.section == "routes" || key.section == "schedules";
         return fmt::format("Move it below {}.",
-                           key.section == "routes" ? "[[routes]]" : "[" + key.section + "]");
+                           many ? "[[" + key.section + "]]" : "[" + key.section + "]");
       }
     }
     return "Remove it, or look it up in docs/operate/configuration.md.";
@@ -139,14 +156,13 @@ class Loader {
     }
   }
 
-  void set(const Key& key, const Value& value, int route, const std::string& origin) {
+  void set(const Key& key, const Value& value, int element, const std::string& origin) {
     auto checked = check_value(key, value);
     if (!checked) return problem(origin, checked.error().message);
-    auto* routes = loaded_.settings.routes.data();
-    const Target target{&loaded_.settings, route < 0 ? nullptr : routes + route};
-    remember({&key, route, value_text(key, *checked), origin});
+    remember({&key, element, value_text(key, *checked), origin});
+    const auto target = target_of(key, element);
     const bool is_used =
-        route >= 0 ? request_->destinations : key.section != "worker" || request_->worker;
+        element >= 0 ? request_->destinations : key.section != "worker" || request_->worker;
     if (!key.expands || !is_used) return key.set(target, *checked);
     auto expanded = expand(std::get<std::string>(*checked), request_->environment);
     if (!expanded) {
@@ -155,9 +171,17 @@ class Loader {
     key.set(target, Checked(std::move(expanded).value()));
   }
 
+  Target target_of(const Key& key, int element) {
+    auto& settings = loaded_.settings;
+    if (element < 0) return {&settings};
+    const auto number = static_cast<std::size_t>(element);
+    if (key.section == "schedules") return {&settings, nullptr, &settings.schedules[number]};
+    return {&settings, &settings.routes[number]};
+  }
+
   void remember(SetValue value) {
     std::erase_if(loaded_.values, [&](const SetValue& known) {
-      return known.key == value.key && known.route == value.route;
+      return known.key == value.key && known.element == value.element;
     });
     loaded_.values.push_back(std::move(value));
   }
@@ -299,18 +323,35 @@ class Loader {
     }
   }
 
+  void check_required(ScheduleText& schedule) {
+    for (const auto& key : all_keys()) {
+      if (key.section != "schedules" || !key.required || schedule.key_lines.contains(key.name)) {
+        continue;
+      }
+      schedule.faulty = true;
+      problem(at(schedule.line),
+              fmt::format("this schedule has no {}. Give {}.", key.name, range_text(key)));
+    }
+  }
+
+  void check_schedules() {
+    for (auto& fault : find_faults(loaded_.settings.schedules, schedules_))
+      problem(at(fault.line), std::move(fault.message));
+  }
+
   const LoadRequest* request_;
   Loaded loaded_;
   std::vector<int> route_lines_;
   std::vector<bool> route_has_problem_;
   std::vector<std::map<std::string, int>> route_names_;  // the keys of each route, with their lines
+  std::vector<ScheduleText> schedules_;
 };
 
 }  // namespace
 
-const SetValue* find_value(const Loaded& loaded, const Key& key, int route) {
+const SetValue* find_value(const Loaded& loaded, const Key& key, int element) {
   for (const auto& value : loaded.values) {
-    if (value.key == &key && value.route == route) return &value;
+    if (value.key == &key && value.element == element) return &value;
   }
   return nullptr;
 }

@@ -38,7 +38,7 @@ struct Problem {
 /// A value that was set, by the highest that set it.
 struct SetValue {
   const Key* key = nullptr;
-  int route = -1;    ///< index of the route, -1 outside of routes
+  int element = -1;  ///< index of the route or schedule, -1 outside of these
   std::string text;  ///< as the file would have it, `${NAME}` not replaced; may hold a secret when
                      ///< the key `expands`
   std::string origin;  ///< as in `Problem`
@@ -52,7 +52,7 @@ struct Loaded {
 };
 
 /// The value of a key, if it was set.
-[[nodiscard]] const SetValue* find_value(const Loaded& loaded, const Key& key, int route);
+[[nodiscard]] const SetValue* find_value(const Loaded& loaded, const Key& key, int element);
 
 /// All problems at once. A store need not be set.
 [[nodiscard]] Loaded load(const LoadRequest& request);

@@ -13,6 +13,7 @@
 #include <postrider/publisher/amqp.hpp>
 #include <postrider/relay_values.hpp>
 #include <postrider/route.hpp>
+#include <postrider/schedule.hpp>
 #include <postrider/schema.hpp>
 #include <postrider/worker_values.hpp>
 
@@ -34,6 +35,11 @@ struct RouteSettings {
   AmqpOptions amqp;  ///< for amqp:// and amqps://; without `url` and `window`
 };
 
+struct ScheduleSettings {
+  Schedule schedule;
+  std::string aggregate;  ///< TYPE/ID, as `emit` reads it; `schedule` has it taken apart
+};
+
 struct Settings {
   std::string store;  ///< URL; may hold a secret
   SchemaNames names;
@@ -43,6 +49,7 @@ struct Settings {
   std::vector<std::string> worker_queues;  ///< "mail", or "mail:3" with a weight
   AmqpSourceOptions worker_source;         ///< its `url` may hold a secret; empty: there is none
   std::vector<RouteSettings> routes;
+  std::vector<ScheduleSettings> schedules;
   LogFormat log_format = LogFormat::automatic;
   Severity log_level = Severity::info;
 };

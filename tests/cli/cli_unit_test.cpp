@@ -232,8 +232,8 @@ JobStatus busy_jobs() {
 TEST(StatusView, R_223_G_02_a_busy_database_as_table_and_json) {
   const Console console;
   const std::vector<std::string> routes = {"audit", "orders"};
-  expect_golden("status_busy.txt", status_text(busy_status(), busy_jobs(), routes, console));
-  expect_golden("status_busy.json", status_json(busy_status(), busy_jobs(), routes));
+  expect_golden("status_busy.txt", status_text(busy_status(), busy_jobs(), routes, {}, console));
+  expect_golden("status_busy.json", status_json(busy_status(), busy_jobs(), routes, {}));
   expect_golden("queues_busy.txt", queues_text(busy_jobs(), console));
 }
 

@@ -291,6 +291,66 @@ TEST_F(ConfigTest, two_routes_that_would_make_one_job_twice_are_refused) {
   EXPECT_THAT(problems(job_route_with(other + "job = \"Reserve\"\nqueue = \"slow\"\n")), IsEmpty());
 }
 
+std::string schedule_with(const std::string& lines) {
+  return "[[schedules]]\nname = \"nightly\"\ncron = \"30 2 * * *\"\ntype = \"report.wanted\"\n" +
+         lines;
+}
+
+TEST_F(ConfigTest, a_schedule_with_a_name_a_time_and_a_type_needs_nothing_more) {
+  const auto loaded = load_text(schedule_with(""));
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  ASSERT_EQ(loaded.settings.schedules.size(), 1U);
+  Schedule schedule;
+  schedule.name = "nightly";
+  schedule.cron = "30 2 * * *";
+  schedule.type = "report.wanted";
+  EXPECT_EQ(loaded.settings.schedules[0].schedule, schedule);
+}
+
+TEST_F(ConfigTest, a_schedule_takes_every_key_of_schedules) {
+  const auto loaded =
+      load_text(schedule_with("time_zone = \"Europe/Berlin\"\naggregate = \"report/a/b\"\n"
+                              "payload = '{\"kind\":1}'\nmissed = \"all\"\nmost_missed = 5\n") +
+                "[[schedules]]\nname = \"hourly\"\ncron = \"@hourly\"\ntype = \"tick\"\n"
+                "missed = \"skip\"\n[[routes]]\nname = \"a\"\nto = \"stdout:\"\n");
+  ASSERT_THAT(loaded.problems, IsEmpty());
+  ASSERT_EQ(loaded.settings.schedules.size(), 2U);
+  const auto& schedule = loaded.settings.schedules[0].schedule;
+  EXPECT_EQ(schedule.time_zone, "Europe/Berlin");
+  EXPECT_EQ(schedule.aggregate, (Aggregate{"report", "a/b"}));
+  EXPECT_EQ(schedule.payload, R"({"kind":1})");
+  EXPECT_EQ(schedule.missed, Missed::all);
+  EXPECT_EQ(schedule.most_missed, 5);
+  EXPECT_EQ(loaded.settings.schedules[1].schedule.missed, Missed::skip);
+  EXPECT_EQ(loaded.settings.routes.size(), 1U);
+}
+
+TEST_F(ConfigTest, what_is_wrong_with_a_schedule_is_told_with_its_line_and_what_to_do) {
+  EXPECT_THAT(problems("[[schedules]]\nname = \"a\"\n"),
+              ElementsAre(HasSubstr("1: this schedule has no cron. Give a text of 1 to 256 bytes"),
+                          HasSubstr("1: this schedule has no type. Give")));
+  EXPECT_THAT(problems("[[schedules]]\nname = \"a\"\ncron = \"0 25 * * *\"\ntype = \"t\"\n"),
+              ElementsAre(HasSubstr("3: schedule a: cron: the hour '25' cannot be used. Give 0")));
+  EXPECT_THAT(problems(schedule_with("time_zone = \"Europe/Berln\"\n")),
+              ElementsAre(AllOf(HasSubstr("5: schedule nightly: time_zone: "),
+                                HasSubstr("'Europe/Berln' is unknown on this machine. Give"))));
+  EXPECT_THAT(problems(schedule_with("aggregate = \"report\"\n")),
+              ElementsAre(HasSubstr("5: schedule nightly: aggregate: it has no slash. Write")));
+  EXPECT_THAT(problems(schedule_with("missed = \"twice\"\n")),
+              ElementsAre(HasSubstr("5: schedules.missed is \"twice\", which cannot be used. Give "
+                                    "one of skip, one, all.")));
+  EXPECT_THAT(problems(schedule_with("most_missed = 5\n")),
+              ElementsAre(HasSubstr("5: schedule nightly: most_missed: it needs missed")));
+  EXPECT_THAT(problems(schedule_with("timezone = \"UTC\"\n")),
+              ElementsAre(HasSubstr("5: schedules.timezone is unknown. Did you mean time_zone?")));
+  EXPECT_THAT(problems(schedule_with("") + schedule_with("")),
+              ElementsAre(HasSubstr("5: a second schedule is called nightly. Give each a name")));
+  EXPECT_THAT(problems("[[schedules]]\nname = \"A b\"\ncron = \"@daily\"\ntype = \"t\"\n"),
+              ElementsAre(HasSubstr("the name 'A b' cannot be used. Give 1 to 64")));
+  EXPECT_THAT(problems("[schedules]\nname = \"a\"\n"),
+              ElementsAre(HasSubstr("schedules are given one by one. Write [[schedules]]")));
+}
+
 // A file in which `line` stands in the section of `key`, and the number of that line.
 std::pair<std::string, int> file_with(const Key& key, const std::string& line) {
   const std::string route = "[[routes]]\n";
@@ -299,6 +359,14 @@ std::pair<std::string, int> file_with(const Key& key, const std::string& line) {
   if (key.section.empty()) return {line + "\n", 1};
   if (key.section == "routes") {
     const auto before = route + name + to;
+    return {before + line + "\n",
+            1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'))};
+  }
+  if (key.section == "schedules") {
+    std::string before = "[[schedules]]\n";
+    for (const auto* other : {"name = \"r\"\n", "cron = \"@daily\"\n", "type = \"t\"\n"}) {
+      if (!std::string_view(other).starts_with(key.name + " ")) before += other;
+    }
     return {before + line + "\n",
             1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'))};
   }
