@@ -270,7 +270,8 @@ void add_check(App& app, Options& options) {
   check->add_option("--max-overdue", chosen.max_overdue, "Deliveries without their result [0]")
       ->type_name("N")
       ->check(between(0, most_count));
-  check->add_flag("--allow-paused", chosen.allow_paused, "A paused route or schedule is no finding");
+  check->add_flag("--allow-paused", chosen.allow_paused,
+                  "A paused route or schedule is no finding");
   add_format(*check, chosen.json);
   add_database(*check, options.database);
 }
