@@ -89,6 +89,7 @@ class PostgresScheduleStore final : public ScheduleStore {
   }
 
   Result<void> register_all(const RegisterRequest& request, Deadline deadline) override {
+    if (request.schedules.empty()) return {};
     std::vector<Call> calls;
     for (const auto& schedule : request.schedules)
       calls.push_back(register_call(schedule, false, request.now));
