@@ -3,10 +3,14 @@
 #include <cstdint>
 
 namespace postrider {
+namespace {
+
+constexpr std::string_view alphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
 
 std::string encode_base64(std::string_view bytes) {
-  static constexpr std::string_view alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
@@ -20,6 +24,25 @@ std::string encode_base64(std::string_view bytes) {
     }
   }
   return text;
+}
+
+std::optional<std::string> decode_base64(std::string_view text) {
+  const auto digits = text.substr(0, text.find('='));
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : digits) {
+    const auto value = alphabet.find(c);
+    if (value == std::string_view::npos) return std::nullopt;
+    bits = bits << 6U | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes.push_back(static_cast<char>(bits >> count & 0xffU));
+  }
+  // Padding of another length, or bits that are not zero, would be a second spelling.
+  if (encode_base64(bytes) != text) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace postrider

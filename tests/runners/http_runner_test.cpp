@@ -2,7 +2,7 @@
 
 #include <postrider/runner/http.hpp>
 
-#include "runner/http/http_url.hpp"
+#include "base/http_url.hpp"
 #include "runner/http/http_verdict.hpp"
 #include "runners/runner_kit.hpp"
 #include "runners/scripted_endpoint.hpp"
@@ -204,7 +204,7 @@ TEST(HttpRunnerOptions, all_faults_are_told_at_once) {
 
 TEST(HttpUrl, is_taken_apart) {
   const auto parts = [](const std::string& text) {
-    const auto url = runner::parse_http_url(text);
+    const auto url = parse_http_url(text);
     if (!url) return std::string("refused");
     return std::string(url->tls ? "tls " : "") + url->host + " " + url->port + " " + url->target +
            " " + url->authority();

@@ -10,7 +10,7 @@
 #include <postrider/clock.hpp>
 #include <postrider/job.hpp>
 
-#include "runner/http/http_url.hpp"
+#include "base/http_url.hpp"
 
 namespace postrider::runner {
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,23 +9,13 @@
 
 #include "base/assert.hpp"
 #include "base/bounded_queue.hpp"
+#include "base/http_fields.hpp"
+#include "base/http_url.hpp"
 #include "runner/http/http_exchange.hpp"
-#include "runner/http/http_url.hpp"
 #include "values/event_line.hpp"
 
 namespace postrider {
 namespace {
-
-constexpr std::string_view token_characters =
-    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-/// What a header's name is compared by.
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 bool is_ours(std::string_view name) {
   constexpr std::array ours{"host",       "content-length", "content-type", "transfer-encoding",
@@ -36,20 +25,9 @@ bool is_ours(std::string_view name) {
          std::find(ours.begin(), ours.end(), lower) != ours.end();
 }
 
-bool is_token(std::string_view name) {
-  return !name.empty() && name.find_first_not_of(token_characters) == std::string_view::npos;
-}
-
-bool is_header_value(std::string_view value) {
-  return std::all_of(value.begin(), value.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte == '\t' || (byte >= ' ' && byte != 0x7f);
-  });
-}
-
 runner::HttpSettings settings_of(const HttpRunnerOptions& options) {
-  return {runner::parse_http_url(options.url).value(), options.connect_timeout,
-          options.answer_timeout, options.ca_file};
+  return {parse_http_url(options.url).value(), options.connect_timeout, options.answer_timeout,
+          options.ca_file};
 }
 
 class HttpRunner final : public JobRunner {
@@ -121,7 +99,7 @@ class HttpRunner final : public JobRunner {
 
 void check_headers(const HttpRunnerOptions& options, std::vector<std::string>& faults) {
   for (const auto& [name, value] : options.headers) {
-    if (!is_token(name) || !is_header_value(value)) {
+    if (!is_http_token(name) || !is_http_field_value(value)) {
       faults.emplace_back("headers has a name or value that HTTP does not allow; correct it.");
     } else if (is_ours(name)) {
       faults.push_back(
@@ -150,7 +128,7 @@ void check_bounds(const HttpRunnerOptions& options, std::vector<std::string>& fa
 
 std::vector<std::string> validate(const HttpRunnerOptions& options) {
   std::vector<std::string> faults;
-  if (const auto url = runner::parse_http_url(options.url); !url) {
+  if (const auto url = parse_http_url(options.url); !url) {
     faults.push_back(url.error().message);
   }
   check_bounds(options, faults);

@@ -2,37 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <ctime>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "base/http_fields.hpp"
 
 namespace postrider::runner {
 namespace {
 
 // Beside 5xx: request timeout, conflict, too early, too many requests.
 constexpr std::array retried_statuses{408, 409, 425, 429};
-constexpr std::size_t date_size = 29;
 
 bool is_retried(int status) {
   return status >= 500 || std::find(retried_statuses.begin(), retried_statuses.end(), status) !=
                               retried_statuses.end();
-}
-
-// "Sun, 06 Nov 1994 08:49:37 GMT"
-std::optional<Timestamp> parse_date(std::string_view text) {
-  if (text.size() != date_size) return std::nullopt;
-  const std::string whole(text);
-  std::tm parts{};
-  const char* const rest = ::strptime(whole.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  if (rest == nullptr || *rest != '\0') return std::nullopt;
-  return Timestamp(std::chrono::seconds(::timegm(&parts)));
-}
-
-std::optional<milliseconds> within_bounds(milliseconds delay) {
-  if (delay < milliseconds(1)) return std::nullopt;
-  return std::min(delay, JobOutcome::most_delay);
 }
 
 }  // namespace
@@ -54,16 +38,8 @@ AttemptEnd judge_http(int status, std::string_view retry_after, Timestamp now) {
 }
 
 std::optional<milliseconds> parse_retry_after(std::string_view text, Timestamp now) {
-  if (const auto date = parse_date(text)) {
-    return within_bounds(std::chrono::ceil<milliseconds>(*date - now));
-  }
-  std::int64_t seconds = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, fault] = std::from_chars(text.data(), end, seconds);
-  if (fault != std::errc() || rest != end) return std::nullopt;
-  // Bounded before the multiplication.
-  constexpr auto most = std::chrono::duration_cast<std::chrono::seconds>(JobOutcome::most_delay);
-  return within_bounds(std::chrono::seconds(std::min<std::int64_t>(seconds, most.count())));
+  const auto delay = postrider::parse_retry_after(text, now, JobOutcome::most_delay);
+  return delay && *delay >= milliseconds(1) ? delay : std::nullopt;
 }
 
 }  // namespace postrider::runner

@@ -23,7 +23,7 @@ enum class HttpFault : std::uint8_t {
 /// with a retry only.
 [[nodiscard]] AttemptEnd judge_http(int status, std::string_view retry_after, Timestamp now);
 
-/// Reads a header Retry-After: seconds, or a date in the preferred form of RFC 9110, 5.6.7.
+/// Reads a header Retry-After: seconds, or a date.
 /// Nothing when it is neither, or not in the future. At most `JobOutcome::most_delay`.
 [[nodiscard]] std::optional<milliseconds> parse_retry_after(std::string_view text, Timestamp now);
 

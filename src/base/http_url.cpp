@@ -1,9 +1,9 @@
-#include "runner/http/http_url.hpp"
+#include "base/http_url.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-namespace postrider::runner {
+namespace postrider {
 namespace {
 
 constexpr std::string_view plain_port = "80";
@@ -82,4 +82,4 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
   return url;
 }
 
-}  // namespace postrider::runner
+}  // namespace postrider

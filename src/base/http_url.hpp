@@ -4,7 +4,7 @@
 
 #include <postrider/result.hpp>
 
-namespace postrider::runner {
+namespace postrider {
 
 /// The parts of a URL that a request needs.
 struct HttpUrl {
@@ -20,4 +20,4 @@ struct HttpUrl {
 /// Errors: `config_invalid`; the URL is not quoted, as it may hold a secret.
 [[nodiscard]] Result<HttpUrl> parse_http_url(std::string_view url);
 
-}  // namespace postrider::runner
+}  // namespace postrider
