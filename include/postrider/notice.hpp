@@ -26,7 +26,7 @@ enum class NoticeKind : std::uint8_t {
   result_stale,          ///< warning: a result did not find its delivery
   route_paused,          ///< warning: the destination is down, suspect, or asked to wait
   route_resumed,         ///< info
-  route_stopped,         ///< error: a dead letter under `on_failed = "stop"`
+  route_stopped,         ///< error: `on_failed = "stop"`, or its address is gone
   lease_gained,          ///< info
   lease_lost,            ///< warning
   crashes_suspected,     ///< warning: relays die one after the other; one event at a time from here

@@ -31,6 +31,9 @@ struct Outcome {
   /// Only with `unknown`: the connection or channel died, so every message in flight on it shares
   /// this outcome and the route as a whole is in trouble.
   bool connection_lost = false;
+  /// Only with `unknown`: the destination itself answered, so it is there, and the doubt is about
+  /// this message alone. A status 500 of an endpoint says so.
+  bool answered = false;
   std::string code;       ///< safe reason code, a short snake_case word such as "unroutable"
   std::string detail;     ///< safe text for people; no payload, no secret
   milliseconds after{0};  ///< only with `throttled`
@@ -39,6 +42,7 @@ struct Outcome {
   [[nodiscard]] static Outcome refused(std::string_view code, std::string_view detail);
   [[nodiscard]] static Outcome rejected(std::string_view code, std::string_view detail);
   [[nodiscard]] static Outcome unknown(std::string_view code, std::string_view detail);
+  [[nodiscard]] static Outcome answered_unknown(std::string_view code, std::string_view detail);
   [[nodiscard]] static Outcome lost_connection(std::string_view detail);
   [[nodiscard]] static Outcome unavailable(std::string_view code, std::string_view detail);
   [[nodiscard]] static Outcome throttled(milliseconds after, std::string_view detail);

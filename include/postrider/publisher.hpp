@@ -30,6 +30,9 @@ struct PublisherTraits {
   bool durable = true;              ///< … and that it survives a crash of the destination
   bool detects_unroutable = false;  ///< a message that reaches nobody is not `confirmed`
   bool keeps_headers = true;        ///< headers arrive
+  /// All messages go to one address: when that is gone, the route stops and its deliveries wait for
+  /// a person. Else `gone` is the end of one delivery.
+  bool one_address = false;
 };
 
 /// A destination.
@@ -41,7 +44,8 @@ class Publisher {
 
   /// Gives messages to the destination; what became of each comes out of `poll`.
   ///
-  /// Order: they leave in the order given.
+  /// Order: they leave in the order given; where a destination takes several at once, those of one
+  /// aggregate do, and others may overtake.
   /// Blocking: may connect, within `deadline`; does not wait for confirms.
   /// Requires: with these, no more than `traits().window` messages are in flight.
   /// Errors: a message's own failure is its outcome. The returned error means that none of them

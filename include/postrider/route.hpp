@@ -71,6 +71,9 @@ struct Route {
   std::size_t window = 1000;
   /// Outages use up attempts, as the source package has it. Off: an outage is only a delay.
   bool outage_counts = false;
+  /// What `gone` means: all messages go to this one address, so the route stops and its deliveries
+  /// wait for a person. Off: the end of one delivery. A relay takes it from its publisher's traits.
+  bool one_address = false;
 
   /// Makes this a job route: `order` is then none and `on_failed` skip, `timeout` covers waiting
   /// for a worker, the run and a margin, up to 7 days, and `window` and `record` say nothing.

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// Header fields of HTTP: what may stand in them, and the two forms of Retry-After. Source: RFC 9110.
+/// Header fields of HTTP: what may stand in them, and the two forms of Retry-After. Source: RFC
+/// 9110.
 
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ namespace postrider {
 /// GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994".
 [[nodiscard]] std::optional<Timestamp> parse_http_date(std::string_view text);
 
-/// Reads a Retry-After: whole seconds, or a date, which counts from `now`; a date that has passed is
+/// Reads a Retry-After: whole seconds, or a date, which counts from `now`; one that has passed is
 /// zero. Nothing when it is neither; at most `most`.
 [[nodiscard]] std::optional<milliseconds> parse_retry_after(std::string_view text, Timestamp now,
                                                             milliseconds most);

@@ -218,6 +218,8 @@ class RelayCore {
   void decide(ItemId id, const Outcome& outcome, bool outage);
   void complete_item(ItemId id);
   void retry_item(ItemId id, const Verdict& verdict);
+  void keep_item(ItemId id);
+  void stop_route(const Item& item, const std::string& code, const std::string& detail);
   void fail_item(ItemId id, const Verdict& verdict);
   void become_behind(ItemId id);
   void leave_row(ItemId id);

@@ -38,7 +38,7 @@ void RelayCore::on_orphan(const MessageOutcome& arrived) {
   auto& state = routes_[orphan->second];
   orphans_.erase(orphan);
   --state.in_flight;
-  if (arrived.outcome.kind == OutcomeKind::unknown) {
+  if (arrived.outcome.kind == OutcomeKind::unknown && !arrived.outcome.answered) {
     note_circuit(state, state.circuit.on_outage(now_, arrived.outcome.code));
   } else {
     tell_circuit(state, arrived.outcome);
@@ -48,8 +48,8 @@ void RelayCore::on_orphan(const MessageOutcome& arrived) {
 void RelayCore::on_answer(ItemId id, AttemptId attempt, const Outcome& outcome) {
   auto& item = items_.at(id);
   auto& state = routes_[item.route];
-  if (outcome.kind == OutcomeKind::unknown) {
-    item.ambiguous = true;
+  if (outcome.kind == OutcomeKind::unknown) item.ambiguous = true;
+  if (outcome.kind == OutcomeKind::unknown && !outcome.answered) {
     state.lost_connection = state.lost_connection || outcome.connection_lost;
     state.doubtful.push_back({id, attempt, outcome});
     return;
@@ -78,8 +78,9 @@ void RelayCore::tell_circuit(RouteState& state, const Outcome& outcome) {
     case OutcomeKind::throttled:
       note_circuit(state, state.circuit.on_throttled(now_, outcome.after));
       break;
-    case OutcomeKind::unknown:
-      break;  // nobody can say yet
+    case OutcomeKind::unknown:  // without an answer nobody can say yet
+      if (outcome.answered) note_circuit(state, state.circuit.on_failed(now_));
+      break;
   }
 }
 
@@ -121,6 +122,10 @@ void RelayCore::give_back_returned(RouteState& state) {
 void RelayCore::decide(ItemId id, const Outcome& outcome, bool outage) {
   const auto& item = items_.at(id);
   auto& state = routes_[item.route];
+  if (outcome.kind == OutcomeKind::gone && state.route.one_address) {
+    if (!is_being_stopped(state.route.name)) stop_route(item, outcome.code, outcome.detail);
+    return keep_item(id);
+  }
   const bool excused = outage && !state.route.outage_counts;
   const auto verdict = judge(outcome, excused, item.attempts, retry_delays(item));
   switch (verdict.kind) {
@@ -134,13 +139,30 @@ void RelayCore::decide(ItemId id, const Outcome& outcome, bool outage) {
       fail_item(id, verdict);
       break;
     case Verdict::Kind::unchanged:
-      if (item.queued) {
-        state.returned.push_back(id);
-      } else {  // its result was late and its row says dispatched: it is due again at once
-        update_row(id, new_update(item, DeliveryStatus::pending), true);
-      }
+      keep_item(id);
       break;
   }
+}
+
+// No attempt was used: it waits where it was.
+void RelayCore::keep_item(ItemId id) {
+  const auto& item = items_.at(id);
+  if (item.queued) {
+    routes_[item.route].returned.push_back(id);
+  } else {  // its result was late and its row says dispatched: it is due again at once
+    update_row(id, new_update(item, DeliveryStatus::pending), true);
+  }
+}
+
+// Until a person resumes it, over restarts and for all relays.
+void RelayCore::stop_route(const Item& item, const std::string& code, const std::string& detail) {
+  auto& state = routes_[item.route];
+  draft_.stopped_routes.push_back(state.route.name);
+  note_circuit(state, state.circuit.set_blocked(true));
+  auto notice = notice_about(NoticeKind::route_stopped, item);
+  notice.code = code;
+  notice.detail = detail;
+  draft_.notices.push_back(std::move(notice));
 }
 
 void RelayCore::complete_item(ItemId id) {
@@ -189,7 +211,6 @@ void RelayCore::retry_item(ItemId id, const Verdict& verdict) {
 
 void RelayCore::fail_item(ItemId id, const Verdict& verdict) {
   auto& item = items_.at(id);
-  auto& state = routes_[item.route];
   ++report_.failed;
   item.attempts = verdict.attempts;
   auto notice = notice_about(NoticeKind::delivery_failed, item);
@@ -197,11 +218,7 @@ void RelayCore::fail_item(ItemId id, const Verdict& verdict) {
   notice.detail = verdict.detail;
   draft_.notices.push_back(std::move(notice));
   const auto policy = on_failed(item);
-  if (policy == OnFailed::stop) {
-    draft_.stopped_routes.push_back(state.route.name);
-    note_circuit(state, state.circuit.set_blocked(true));
-    draft_.notices.push_back(notice_about(NoticeKind::route_stopped, item));
-  }
+  if (policy == OnFailed::stop) stop_route(item, verdict.code, verdict.detail);
   const bool halts = blocks(DeliveryStatus::failed, policy);
   if (item.row) {
     auto update = new_update(item, DeliveryStatus::failed);

@@ -20,7 +20,11 @@ std::vector<Route> routes_of(const std::vector<RouteBinding>& bindings) {
   routes.reserve(bindings.size());
   for (const auto& binding : bindings) {
     auto route = binding.route;
-    if (!route.job) route.window = std::min(route.window, binding.publisher->traits().window);
+    if (!route.job) {
+      const auto traits = binding.publisher->traits();
+      route.window = std::min(route.window, traits.window);
+      route.one_address = traits.one_address;
+    }
     routes.push_back(std::move(route));
   }
   return routes;

@@ -51,6 +51,12 @@ Outcome Outcome::unknown(std::string_view code, std::string_view detail) {
   return make(OutcomeKind::unknown, code, detail);
 }
 
+Outcome Outcome::answered_unknown(std::string_view code, std::string_view detail) {
+  auto outcome = make(OutcomeKind::unknown, code, detail);
+  outcome.answered = true;
+  return outcome;
+}
+
 Outcome Outcome::lost_connection(std::string_view detail) {
   auto outcome = make(OutcomeKind::unknown, "connection_lost", detail);
   outcome.connection_lost = true;

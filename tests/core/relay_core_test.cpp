@@ -319,6 +319,50 @@ TEST(RelayCore, A_stop_settles_what_is_in_flight_and_sends_nothing_more) {
   EXPECT_TRUE(script.wants<action::Done>());
 }
 
+TEST(RelayCore, A_doubt_behind_an_answer_uses_an_attempt_and_is_no_outage) {
+  Script script;
+  script.begin();
+  script.read({1, 2});
+  const auto submit = script.take<action::Submit>();
+  input::Outcomes answers;
+  for (const auto& message : submit.messages) {
+    answers.outcomes.push_back({message.attempt, Outcome::answered_unknown("http_500", "")});
+  }
+
+  script.give(std::move(answers));
+
+  const auto settle = script.take<action::Settle>();
+  ASSERT_EQ(settle.request.deliveries.size(), 2U);
+  for (const auto& row : settle.request.deliveries) {
+    EXPECT_EQ(row.attempts, 1);
+    EXPECT_TRUE(row.ambiguous);
+    EXPECT_EQ(row.failure_code, "http_500");
+  }
+  EXPECT_FALSE(script.was_told(NoticeKind::route_paused));
+}
+
+TEST(RelayCore, Where_the_only_address_is_gone_the_route_stops_and_nothing_fails) {
+  auto route = route_named("hook");
+  route.one_address = true;
+  Script script({route});
+  script.begin();
+  script.read({1, 2});
+  const auto submit = script.take<action::Submit>();
+  input::Outcomes answers;
+  for (const auto& message : submit.messages)
+    answers.outcomes.push_back({message.attempt, Outcome::gone("410")});
+
+  script.give(std::move(answers));
+
+  const auto settle = script.take<action::Settle>();
+  EXPECT_EQ(settle.request.stopped_routes, std::vector<std::string>{"hook"});
+  EXPECT_TRUE(settle.request.deliveries.empty()) << "no other route needs them to be rows";
+  EXPECT_TRUE(settle.request.routed.empty()) << "so they are read again";
+  EXPECT_FALSE(script.wants<action::Submit>());
+  script.give(input::Settled{});
+  EXPECT_TRUE(script.was_told(NoticeKind::route_stopped));
+}
+
 TEST(RelayCore, A_publisher_that_throws_ends_the_pass_and_its_event_stays) {
   Script script;
   script.begin();

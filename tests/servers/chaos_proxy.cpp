@@ -179,6 +179,7 @@ class ChaosProxyServer::Loop {
     for (const auto& connection : connections_)
       connection.end();
     close(listener_);
+    close(held_port_);
   }
 
   [[nodiscard]] int port() const { return port_; }
@@ -193,12 +194,15 @@ class ChaosProxyServer::Loop {
   /// Ends the connections that are over.
   void sweep();
   std::string obey(const std::string& line);
+  void leave();
+  void come_back();
   void misbehave(const std::string& direction, const std::string& word, std::uint64_t number);
   [[nodiscard]] int patience() const;
 
   int port_;
   int target_port_;
   int listener_;
+  int held_port_ = -1;  ///< while there is no listener
   LineSocket control_;
   std::list<Connection> connections_;
   std::array<Behaviour, 2> behaviours_{};
@@ -267,12 +271,30 @@ std::string ChaosProxyServer::Loop::obey(const std::string& line) {
     ending_ = true;
   } else if (line == "refuse" || line == "accept") {
     refusing_ = line == "refuse";
+  } else if (line == "leave") {
+    leave();
+  } else if (line == "return") {
+    come_back();
   } else if (line == "connections") {
     return std::to_string(connections_.size());
   } else {
     misbehave(direction, word, number);
   }
   return "";
+}
+
+void ChaosProxyServer::Loop::leave() {
+  close(listener_);
+  listener_ = -1;
+  held_port_ = hold_port(port_);
+  if (held_port_ < 0) throw std::runtime_error("the proxy's port was taken away");
+}
+
+void ChaosProxyServer::Loop::come_back() {
+  listener_ = listen_on_loopback(port_);
+  if (listener_ < 0) throw std::runtime_error("the proxy's port is taken");
+  close(held_port_);
+  held_port_ = -1;
 }
 
 void ChaosProxyServer::Loop::misbehave(const std::string& direction, const std::string& word,

@@ -18,8 +18,9 @@
 ///   reset                break (RST) what is connected now, in both directions
 ///
 /// Modes are for all connections, the present ones and those to come; `cut` and `reset` only for
-/// the present ones. Other lines: `refuse` and `accept` for new connections, `connections` for the
-/// number of present ones.
+/// the present ones. Other lines: `refuse` and `accept` for new connections, which are broken after
+/// they were made; `leave` and `return`, which close the port so that none is made; `connections`
+/// for the number of present ones.
 
 #include <memory>
 #include <string>

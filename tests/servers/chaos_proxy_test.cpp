@@ -155,6 +155,19 @@ TEST_F(ChaosProxyTest, RefusesNewConnectionsOnly) {
   EXPECT_EQ(get(server_), "new");
 }
 
+TEST_F(ChaosProxyTest, LeavesItsPortAndReturnsToIt) {
+  proxy_.tell("leave");
+  EXPECT_EQ(connect_to_loopback(proxy_.port()), -1);
+  put(client_, "old");
+  EXPECT_EQ(get(server_), "old");
+  proxy_.tell("return");
+  close(client_);
+  close(server_);
+  connect();
+  put(client_, "new");
+  EXPECT_EQ(get(server_), "new");
+}
+
 TEST_F(ChaosProxyTest, RefusesAnUnknownCommand) {
   EXPECT_THROW(proxy_.tell("sideways pass"), std::runtime_error);
   EXPECT_THROW(proxy_.tell("up explode"), std::runtime_error);

@@ -31,15 +31,24 @@ const sockaddr* as_sockaddr(const sockaddr_in& address) {
 
 }  // namespace
 
-int listen_on_loopback(int& port) {
+int hold_port(int port) {
   const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  auto address = loopback_address(port);
-  if (bind(descriptor, as_sockaddr(address), sizeof address) != 0 || listen(descriptor, 64) != 0) {
+  const auto address = loopback_address(port);
+  if (bind(descriptor, as_sockaddr(address), sizeof address) == 0) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+int listen_on_loopback(int& port) {
+  const int descriptor = hold_port(port);
+  if (descriptor < 0) return -1;
+  if (listen(descriptor, 64) != 0) {
     close(descriptor);
     return -1;
   }
+  auto address = loopback_address(port);
   socklen_t size = sizeof address;
   getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);  // NOLINT: as above
   port = ntohs(address.sin_port);

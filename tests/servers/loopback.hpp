@@ -14,6 +14,10 @@ namespace postrider::testing {
 /// the port is taken.
 [[nodiscard]] int listen_on_loopback(int& port);
 
+/// A descriptor that has the port and does not listen: who connects is refused, and nobody else
+/// gets it, while `listen_on_loopback` may still be called for it. -1 when the port is taken.
+[[nodiscard]] int hold_port(int port);
+
 /// A connected descriptor, -1 when nobody listens.
 [[nodiscard]] int connect_to_loopback(int port);
 
