@@ -11,7 +11,8 @@ set(postrider_linked_libraries
     "date      find_package  date         date::date-tz    -ldate-tz    libhowardhinnant-date-dev"
     "libpq     pkg-config    libpq        -                libpq        libpq-dev"
     "sqlite3   pkg-config    sqlite3      -                sqlite3      libsqlite3-dev"
-    "rabbitmq  pkg-config    librabbitmq  -                librabbitmq  librabbitmq-dev")
+    "rabbitmq  pkg-config    librabbitmq  -                librabbitmq  librabbitmq-dev"
+    "curl      pkg-config    libcurl      -                libcurl      libcurl4-openssl-dev")
 
 # postrider_linked_library(<name> <prefix>)
 #

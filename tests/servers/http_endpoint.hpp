@@ -48,6 +48,22 @@ struct Reply {
     reply.headers.emplace_back(std::move(name), std::move(value));
     return reply;
   }
+  static Reply of_bytes(std::string bytes, bool stay = false) {
+    Reply reply;
+    reply.raw = std::move(bytes);
+    reply.stay = stay;
+    return reply;
+  }
+  static Reply cutting() {
+    Reply reply;
+    reply.cut = true;
+    return reply;
+  }
+  static Reply holding() {
+    Reply reply;
+    reply.hold = true;
+    return reply;
+  }
 };
 
 /// Thread safety: any thread.

@@ -336,8 +336,11 @@ void RelayWorld::answer_one(RelayProcess& relay) {
     outcome = Outcome::unavailable("down", "the destination is down");
   } else if (dice < 70) {
     accept(sent.route, seq);
-  } else if (dice < 80) {
+  } else if (dice < 78) {
     outcome = Outcome::refused("nacked", "refused");
+  } else if (dice < 80) {
+    accept(sent.route, seq);
+    outcome = Outcome::answered_unknown("http_500", "it failed behind its work");
   } else if (dice < 86) {
     accept(sent.route, seq);
     outcome = Outcome::unknown("timed_out", "the confirmation was lost");

@@ -8,6 +8,7 @@
 #include <postrider/event.hpp>
 #include <postrider/publisher/amqp.hpp>
 #include <postrider/publisher/file.hpp>
+#include <postrider/publisher/http.hpp>
 #include <postrider/relay.hpp>
 #include <postrider/runner/exec.hpp>
 #include <postrider/runner/http.hpp>
@@ -80,6 +81,11 @@ int main() {
   postrider::AmqpOptions amqp;
   amqp.url = "amqp://127.0.0.1:1";
   made += postrider::make_amqp_publisher(amqp) != nullptr ? 1 : 0;
+#endif
+#ifdef WITH_http
+  postrider::HttpOptions http;
+  http.url = "https://hook.example/";
+  made += postrider::make_http_publisher(http) != nullptr ? 1 : 0;
 #endif
 #ifdef WITH_runners
   made += stops_of_a_worker();
