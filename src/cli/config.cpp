@@ -53,7 +53,8 @@ std::vector<ShownValue> shown_values(const config::Loaded& loaded) {
     const auto& route = loaded.settings.routes[i].route;
     for (const auto& key : config::all_keys()) {
       const bool amqp = key.section == "routes.amqp" && route.destination.starts_with("amqp");
-      if ((key.section != "routes" && !amqp) || !applies(key, route)) continue;
+      const bool http = key.section == "routes.http" && route.destination.starts_with("http");
+      if ((key.section != "routes" && !amqp && !http) || !applies(key, route)) continue;
       values.push_back(shown(loaded, key, static_cast<int>(i), name_in_route(key, route.name)));
     }
   }

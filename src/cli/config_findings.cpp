@@ -40,8 +40,9 @@ struct SecretFile {
 };
 
 std::set<std::string> paths_of_keys(const config::RouteSettings& route) {
-  return route.amqp.key_file.empty() ? std::set<std::string>()
-                                     : std::set<std::string>{route.amqp.key_file};
+  std::set<std::string> paths{route.amqp.key_file, route.http.key_file};
+  paths.erase("");
+  return paths;
 }
 
 std::vector<SecretFile> secret_files(const config::Loaded& loaded,
@@ -52,11 +53,14 @@ std::vector<SecretFile> secret_files(const config::Loaded& loaded,
     for (auto& file : files_in(value.text))
       files.push_back({std::move(file), full_name(*value.key)});
     const bool in_file = path && value.origin.starts_with(*path + ":");
-    if (in_file && holds_secret(value.text)) files.push_back({*path, full_name(*value.key)});
+    const bool literal = value.key->secret
+                             ? value.text.find(config::secret_mask) != std::string::npos
+                             : holds_secret(value.text);
+    if (in_file && literal) files.push_back({*path, full_name(*value.key)});
   }
   for (const auto& route : loaded.settings.routes) {
     for (const auto& file : paths_of_keys(route))
-      files.push_back({file, "routes.amqp.key_file"});
+      files.push_back({file, "key_file"});
   }
   return files;
 }
@@ -76,7 +80,8 @@ void diagnose_file(const SecretFile& file, std::vector<Finding>& findings) {
 void diagnose_route(const config::RouteSettings& settings, std::vector<Finding>& findings) {
   const auto& route = settings.route;
   const bool from_database = route.job && route.destination.empty();
-  const auto found = registry::find_destination(route.destination, {route.window, settings.amqp});
+  const auto found =
+      registry::find_destination(route.destination, {route.window, settings.amqp, settings.http});
   if (!from_database && !found) {
     findings.push_back({"destination_unusable", FindingSeverity::error, "route " + route.name,
                         found.error().message, "A relay does not start with it.",
@@ -161,7 +166,7 @@ std::vector<Finding> diagnose_patterns(const config::Settings& settings,
                                        const std::vector<EventSummary>& latest) {
   std::vector<Finding> findings;
   if (latest.empty()) return findings;
-  for (const auto& [route, job, amqp] : settings.routes) {
+  for (const auto& [route, job, amqp, http] : settings.routes) {
     for (const auto& pattern : route.events) {
       auto alone = route;
       alone.events = {pattern};

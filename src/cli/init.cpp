@@ -36,7 +36,7 @@ store = {store}   # sqlite:PATH or postgresql://user@host/database
 [[routes]]
 name = "all"
 events = ["*"]          # "order.placed", "order.*", or "*" for all
-to = {to}   # file:PATH, stdout:, amqp://user@host/vhost
+to = {to}   # file:PATH, stdout:, amqp://user@host/vhost, https://host/path
 # order = "aggregate"   # what keeps its order; or "global", "none"
 # retry_delays = ["1s", "5s", "30s", "2m", "10m"]   # then it is a dead letter
 # timeout = "30s"       # how long an attempt may stay unanswered

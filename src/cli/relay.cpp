@@ -72,9 +72,10 @@ struct Destinations {
 };
 
 // A task goes to the queue that its route names, which is where workers look for it.
-registry::DestinationOptions options_of(const Route& route, AmqpOptions amqp) {
-  if (route.job) amqp.routing_key = route.job->queue;
-  return {route.window, std::move(amqp)};
+registry::DestinationOptions options_of(const config::RouteSettings& settings) {
+  registry::DestinationOptions options{settings.route.window, settings.amqp, settings.http};
+  if (settings.route.job) options.amqp.routing_key = settings.route.job->queue;
+  return options;
 }
 
 std::optional<ExitCode> open_destinations(const config::Settings& settings, Console& console,
@@ -86,13 +87,14 @@ std::optional<ExitCode> open_destinations(const config::Settings& settings, Cons
     return ExitCode::config;
   }
   bool failed = false;
-  for (const auto& [route, job, amqp] : settings.routes) {
+  for (const auto& route_settings : settings.routes) {
+    const auto& route = route_settings.route;
     destinations.jobs |= route.job.has_value();
     if (route.job && route.destination.empty()) {  // workers take it from the database
       destinations.bindings.push_back({route, nullptr});
       continue;
     }
-    auto found = registry::find_destination(route.destination, options_of(route, amqp));
+    auto found = registry::find_destination(route.destination, options_of(route_settings));
     if (!found) {
       console.complain("route " + route.name, found.error().message);
       failed = true;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <postrider/webhook.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -131,6 +133,11 @@ Key required(Key key) {
 
 Key expanding(Key key) {
   key.expands = true;
+  return key;
+}
+
+Key secret(Key key) {
+  key.expands = key.secret = true;
   return key;
 }
 
@@ -409,12 +416,58 @@ std::vector<Key> amqp_keys() {
   };
 }
 
+std::vector<Key> http_keys() {
+  const auto http = [](std::string name, std::string purpose) {
+    return Head{"routes.http", std::move(name), std::move(purpose)};
+  };
+  const auto count = [](std::size_t value) { return static_cast<std::int64_t>(value); };
+  return {
+      secret(key(http("secrets", "whsec_…, by reference; the first one signs first."), K::texts, 1,
+                 count(WebhookKeys::most_keys), MEMBER(route->http.secrets))),
+      secret(key(http("headers", "\"Name: value\" for every request, such as Authorization."),
+                 K::texts, 1, 32, MEMBER(route->http.headers))),
+      key(http("idempotency_key", "Also send the event's id as Idempotency-Key."), K::boolean, 0, 0,
+          MEMBER(route->http.idempotency_key)),
+      key(http("statuses", "Changes of what statuses mean: \"404=rejected\", \"5xx=unavailable\"."),
+          K::texts, 1, 100, MEMBER(route->http.statuses)),
+      key(http("plain_http", "Allows http://, which everybody on the way can read."), K::boolean, 0,
+          0, MEMBER(route->http.plain_http)),
+      key(http("allow", "Addresses and ranges that are allowed although they are not public."),
+          K::texts, 1, 100, MEMBER(route->http.allow)),
+      expanding(key(http("proxy", "http://host:port; the environment's is not used."), K::text, 1,
+                    4096, MEMBER(route->http.proxy))),
+      key(http("ca_file", "Trusted authorities; the system's when left out."), K::text, 1, 4096,
+          MEMBER(route->http.ca_file)),
+      key(http("certificate_file", "Our own certificate."), K::text, 1, 4096,
+          MEMBER(route->http.certificate_file)),
+      key(http("key_file", "Its private key."), K::text, 1, 4096, MEMBER(route->http.key_file)),
+      key(http("connections", "Requests at once."), K::integer, 1,
+          count(HttpOptions::most_connections), MEMBER(route->http.connections)),
+      key(http("rate", "Requests begun per second; 0: no limit."), K::integer, 0,
+          count(HttpOptions::most_rate), MEMBER(route->http.rate)),
+      key(http("connect_timeout", "Patience of name, connection and TLS together."), K::duration,
+          100 * ms, HttpOptions::most_connect_timeout.count(), MEMBER(route->http.connect_timeout)),
+      key(http("most_retry_after", "The longest pause that an endpoint can ask for."), K::duration,
+          second, HttpOptions::longest_pause.count(), MEMBER(route->http.most_retry_after)),
+      key(http("gone_after", "How long it has to answer 410, and nothing else, to be gone."),
+          K::duration, 0, HttpOptions::longest_pause.count(), MEMBER(route->http.gone_after)),
+  };
+}
+
 #undef MEMBER
+
+/// What may be read by others: a reference, and the name of a header.
+std::string masked(const std::string& text) {
+  if (text.find("${") != std::string::npos) return text;
+  const auto colon = text.find(':');
+  const auto name = colon == std::string::npos ? std::string() : text.substr(0, colon) + ": ";
+  return name + std::string(secret_mask);
+}
 
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   for (auto&& part : {top_keys(), relay_keys(), worker_keys(), retention_keys(), log_keys(),
-                      schedule_keys(), route_keys(), job_keys(), amqp_keys()}) {
+                      schedule_keys(), route_keys(), job_keys(), amqp_keys(), http_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;
@@ -491,6 +544,11 @@ std::string environment_name(const Key& key) {
 }
 
 std::string value_text(const Key& key, const Checked& value) {
+  if (key.secret) {
+    auto texts = std::get<std::vector<std::string>>(value);
+    std::transform(texts.begin(), texts.end(), texts.begin(), masked);
+    return shown(texts);
+  }
   const auto* const count = std::get_if<std::int64_t>(&value);
   if (key.type == KeyType::retention && *count == 0) return quoted("off");
   if (key.type == KeyType::duration || key.type == KeyType::retention) {

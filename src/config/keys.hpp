@@ -41,7 +41,7 @@ struct Target {
 
 struct Key {
   /// "" for the top of the file, "relay", "worker", "retention", "log", "schedules", "routes",
-  /// "routes.amqp"
+  /// "routes.amqp", "routes.http"
   std::string section;
   std::string name;
   KeyType type = KeyType::text;
@@ -54,6 +54,7 @@ struct Key {
   bool identifier = false;  ///< part of an SQL name: a-z, 0-9 and '_' only
   RouteKind route_kind = RouteKind::any;
   bool expands = false;  ///< `${NAME}` is replaced; the value may be a secret and is never shown
+  bool secret = false;   ///< holds nothing but secrets and their names: literals are masked
   std::function<void(const Target&, const Checked&)> set;
 };
 
@@ -70,7 +71,10 @@ struct Key {
 [[nodiscard]] std::string full_name(const Key& key);
 /// POSTRIDER_RELAY_BATCH; empty for keys of a route or schedule, which the environment cannot name.
 [[nodiscard]] std::string environment_name(const Key& key);
-/// A value as the file would have it. Requires: it was checked for `key`.
+/// What stands in the place of a secret.
+inline constexpr std::string_view secret_mask = "***";
+/// A value as the file would have it, except that literals of a `secret` key are masked. Requires:
+/// it was checked for `key`.
 [[nodiscard]] std::string value_text(const Key& key, const Checked& value);
 /// What may be given, for messages and documents: "1 to 10000", "100ms to 1h", "halt, skip, stop".
 [[nodiscard]] std::string range_text(const Key& key);

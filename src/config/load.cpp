@@ -164,11 +164,27 @@ class Loader {
     const bool is_used =
         element >= 0 ? request_->destinations : key.section != "worker" || request_->worker;
     if (!key.expands || !is_used) return key.set(target, *checked);
-    auto expanded = expand(std::get<std::string>(*checked), request_->environment);
+    auto expanded = expand_all(*checked);
     if (!expanded) {
       return problem(origin, fmt::format("{}: {}", full_name(key), expanded.error().message));
     }
-    key.set(target, Checked(std::move(expanded).value()));
+    key.set(target, *expanded);
+  }
+
+  Result<Checked> expand_all(const Checked& value) const {
+    const auto* const list = std::get_if<std::vector<std::string>>(&value);
+    if (list == nullptr) {
+      auto one = expand(std::get<std::string>(value), request_->environment);
+      if (!one) return std::move(one).error();
+      return Checked(std::move(one).value());
+    }
+    std::vector<std::string> texts;
+    for (const auto& text : *list) {
+      auto one = expand(text, request_->environment);
+      if (!one) return std::move(one).error();
+      texts.push_back(std::move(one).value());
+    }
+    return Checked(std::move(texts));
   }
 
   Target target_of(const Key& key, int element) {
@@ -234,7 +250,7 @@ class Loader {
   }
 
   void make_job_route(std::size_t number) {
-    auto& [route, job, amqp] = loaded_.settings.routes[number];
+    auto& [route, job, amqp, http] = loaded_.settings.routes[number];
     const auto& names = route_names_[number];
     const auto timeout = names.count("timeout") != 0 ? route.timeout : JobPolicy::default_timeout;
     if (names.count("timeout_limit") == 0) job.timeout_limit = std::max(job.timeout_limit, timeout);

@@ -11,6 +11,7 @@
 #include <postrider/consumer/amqp.hpp>
 #include <postrider/observer.hpp>
 #include <postrider/publisher/amqp.hpp>
+#include <postrider/publisher/http.hpp>
 #include <postrider/relay_values.hpp>
 #include <postrider/route.hpp>
 #include <postrider/schedule.hpp>
@@ -33,6 +34,7 @@ struct RouteSettings {
   Route route;       ///< `destination` may hold a secret; show it through `registry::redacted` only
   JobPolicy job;     ///< becomes the route's own when it names a job
   AmqpOptions amqp;  ///< for amqp:// and amqps://; without `url` and `window`
+  HttpOptions http;  ///< for http:// and https://; without `url` and `window`
 };
 
 struct ScheduleSettings {

@@ -1,5 +1,5 @@
 // The client libraries say their versions themselves, at run time: a package upgrade may have
-// changed them since the build. Their headers belong to their backends, so these three functions,
+// changed them since the build. Their headers belong to their backends, so these functions,
 // which none of them has ever changed, are declared here.
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@ extern "C" {
 const char* sqlite3_libversion(void);
 int PQlibVersion(void);
 const char* amqp_version(void);
+char* curl_version(void);
 }
 
 namespace postrider::registry {
@@ -25,6 +26,11 @@ std::vector<ClientVersion> client_versions() {
 #endif
 #if POSTRIDER_REGISTRY_AMQP
   versions.push_back({"rabbitmq-c", amqp_version()});
+#endif
+#if POSTRIDER_REGISTRY_WEBHOOK
+  const std::string_view all = curl_version();  // "libcurl/7.88.1 OpenSSL/3.0.19 zlib/…"
+  const auto first = all.substr(0, all.find(' '));
+  versions.push_back({"libcurl", std::string(first.substr(first.find('/') + 1))});
 #endif
   return versions;
 }

@@ -22,6 +22,9 @@
 #ifndef POSTRIDER_REGISTRY_AMQP_SOURCE
 #define POSTRIDER_REGISTRY_AMQP_SOURCE 0
 #endif
+#ifndef POSTRIDER_REGISTRY_WEBHOOK
+#define POSTRIDER_REGISTRY_WEBHOOK 0
+#endif
 
 namespace postrider::registry {
 namespace {
@@ -131,6 +134,29 @@ Result<Source> amqp_source([[maybe_unused]] const std::string& url,
 #endif
 }
 
+/// Without the query, in which many endpoints have their secret.
+[[maybe_unused]] std::string endpoint_of(const std::string& url) {
+  const auto question = url.find('?');
+  const auto shown = redacted(url.substr(0, question));
+  return question == std::string::npos ? shown : shown + "?***";
+}
+
+Result<Destination> http_destination([[maybe_unused]] const std::string& url,
+                                     [[maybe_unused]] const DestinationOptions& options) {
+#if POSTRIDER_REGISTRY_WEBHOOK
+  auto http = options.http;
+  http.url = url;
+  http.window = options.window;
+  const auto shown = endpoint_of(url);
+  if (const auto faults = validate(http); !faults.empty()) {
+    return unusable(fmt::format("{}: {}", shown, fmt::join(faults, " ")));
+  }
+  return Destination{shown, false, [http] { return make_http_publisher(http); }};
+#else
+  return Destination{};
+#endif
+}
+
 template <class Made, class Options>
 struct Scheme {
   std::string_view name;
@@ -156,6 +182,10 @@ constexpr std::array destinations{
                                             POSTRIDER_REGISTRY_AMQP, amqp_destination},
     Scheme<Destination, DestinationOptions>{"amqps", "amqps://…", "POSTRIDER_WITH_RABBITMQ",
                                             POSTRIDER_REGISTRY_AMQP, amqp_destination},
+    Scheme<Destination, DestinationOptions>{"https", "https://…", "POSTRIDER_WITH_HTTP",
+                                            POSTRIDER_REGISTRY_WEBHOOK, http_destination},
+    Scheme<Destination, DestinationOptions>{"http", "http://…", "POSTRIDER_WITH_HTTP",
+                                            POSTRIDER_REGISTRY_WEBHOOK, http_destination},
 };
 
 constexpr std::array sources{

@@ -19,6 +19,7 @@
 #include <postrider/operations.hpp>
 #include <postrider/publisher.hpp>
 #include <postrider/publisher/amqp.hpp>
+#include <postrider/publisher/http.hpp>
 #include <postrider/purger.hpp>
 #include <postrider/result.hpp>
 #include <postrider/schedule_store.hpp>
@@ -52,6 +53,7 @@ struct Backend {
 struct DestinationOptions {
   std::size_t window = 1000;
   AmqpOptions amqp;  ///< `url` and `window` are overwritten
+  HttpOptions http;  ///< the same
 };
 
 struct Destination {
@@ -61,7 +63,7 @@ struct Destination {
 };
 
 /// The destination that `url` names: file:PATH (relative to the working directory), stdout:,
-/// amqp://… or amqps://….
+/// amqp://…, amqps://…, https://… or http://….
 ///
 /// Errors: as for `open_backend`.
 [[nodiscard]] Result<Destination> find_destination(const std::string& url,

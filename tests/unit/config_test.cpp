@@ -370,8 +370,8 @@ std::pair<std::string, int> file_with(const Key& key, const std::string& line) {
     return {before + line + "\n",
             1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'))};
   }
-  if (key.section == "routes.amqp") {
-    return {route + "name = \"r\"\nto = \"stdout:\"\n[routes.amqp]\n" + line + "\n", 5};
+  if (key.section.starts_with("routes.")) {
+    return {route + "name = \"r\"\nto = \"stdout:\"\n[" + key.section + "]\n" + line + "\n", 5};
   }
   return {"[" + key.section + "]\n" + line + "\n", 2};
 }
