@@ -10,6 +10,7 @@ set(postrider_linked_libraries
     "threads   find_package  Threads      Threads::Threads -pthread     libc6-dev"
     "date      find_package  date         date::date-tz    -ldate-tz    libhowardhinnant-date-dev"
     "libpq     pkg-config    libpq        -                libpq        libpq-dev"
+    "libmariadb pkg-config libmariadb -               libmariadb   libmariadb-dev"
     "sqlite3   pkg-config    sqlite3      -                sqlite3      libsqlite3-dev"
     "rabbitmq  pkg-config    librabbitmq  -                librabbitmq  librabbitmq-dev"
     "curl      pkg-config    libcurl      -                libcurl      libcurl4-openssl-dev")
