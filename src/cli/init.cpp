@@ -18,7 +18,7 @@ constexpr std::string_view file_text = R"(# Postrider. Every key: docs/operate/c
 # Environment variables go before this file: POSTRIDER_STORE, POSTRIDER_RELAY_BATCH, ...
 # Secrets stay outside of it: write ${{NAME}} for an environment variable, or ${{file:PATH}}.
 
-store = {store}   # sqlite:PATH or postgresql://user@host/database
+store = {store}   # sqlite:PATH, postgresql://… or mariadb://user@host/database
 # prefix = "shop_"   # put before every table's name; fixed with the first migration
 
 [relay]

@@ -132,9 +132,13 @@ class RelayRun {
     }
     shown_ = destinations.shown;
     summary_to_errors_ = destinations.standard_output;
-    // Jobs come from elsewhere, too, and every daemon ends those that are lost.
-    const bool keeps_jobs = options_.loop || destinations.jobs;
     const auto& backend = session_.backend();
+    if (destinations.jobs && !backend.keeps_jobs) {
+      const auto refused = backend.job_store()->check_schema(session_.deadline());
+      return console_.fail("relay", refused.error());
+    }
+    // Jobs come from elsewhere, too, and every daemon ends those that are lost.
+    const bool keeps_jobs = backend.keeps_jobs && (options_.loop || destinations.jobs);
     Relay relay(std::move(store), std::move(destinations.bindings), relay_options(), system_clock(),
                 *random_, observer_, options_.loop ? backend.purger() : nullptr,
                 keeps_jobs ? backend.job_store() : nullptr, schedules());

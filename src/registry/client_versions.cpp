@@ -9,6 +9,7 @@
 extern "C" {
 const char* sqlite3_libversion(void);
 int PQlibVersion(void);
+const char* mysql_get_client_info(void);
 const char* amqp_version(void);
 char* curl_version(void);
 }
@@ -23,6 +24,9 @@ std::vector<ClientVersion> client_versions() {
 #if POSTRIDER_REGISTRY_POSTGRES
   const int number = PQlibVersion();  // 150020 is 15.20
   versions.push_back({"libpq", fmt::format("{}.{}", number / 10'000, number % 10'000)});
+#endif
+#if POSTRIDER_REGISTRY_MARIADB
+  versions.push_back({"libmariadb", mysql_get_client_info()});
 #endif
 #if POSTRIDER_REGISTRY_AMQP
   versions.push_back({"rabbitmq-c", amqp_version()});

@@ -6,8 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <postrider/publisher/file.hpp>
+#include <postrider/store/mariadb.hpp>
 #include <postrider/store/postgres.hpp>
 #include <postrider/store/sqlite.hpp>
+
+#include "registry/jobless.hpp"
 
 // Set by CMake for what this build holds.
 #ifndef POSTRIDER_REGISTRY_SQLITE
@@ -15,6 +18,9 @@
 #endif
 #ifndef POSTRIDER_REGISTRY_POSTGRES
 #define POSTRIDER_REGISTRY_POSTGRES 0
+#endif
+#ifndef POSTRIDER_REGISTRY_MARIADB
+#define POSTRIDER_REGISTRY_MARIADB 0
 #endif
 #ifndef POSTRIDER_REGISTRY_AMQP
 #define POSTRIDER_REGISTRY_AMQP 0
@@ -86,6 +92,30 @@ Result<Backend> postgres_backend([[maybe_unused]] const std::string& url,
                  [options] { return make_postgres_job_store(options); },
                  [options] { return make_postgres_job_operations(options); },
                  [options] { return make_postgres_schedule_store(options); }};
+#else
+  return Backend{};
+#endif
+}
+
+Result<Backend> mariadb_backend([[maybe_unused]] const std::string& url, const SchemaNames& names) {
+  if (!names.schema.empty()) {
+    return unusable(
+        "MariaDB calls a schema a database: name it in the URL. Leave 'schema' out, or set "
+        "'prefix' instead.");
+  }
+#if POSTRIDER_REGISTRY_MARIADB
+  MariadbOptions options;
+  options.url = url;
+  options.names = names;
+  return Backend{redacted(url),
+                 [options] { return make_mariadb_store(options); },
+                 [options] { return make_mariadb_migrator(options); },
+                 [options] { return make_mariadb_operations(options); },
+                 [options] { return make_mariadb_purger(options); },
+                 [options] { return make_mariadb_doctor(options); },
+                 [] { return make_jobless_store("MariaDB"); },
+                 [] { return make_jobless_operations("MariaDB"); },
+                 false};
 #else
   return Backend{};
 #endif
@@ -173,6 +203,8 @@ constexpr std::array stores{
                                  POSTRIDER_REGISTRY_POSTGRES, postgres_backend},
     Scheme<Backend, SchemaNames>{"postgres", "postgres://…", "POSTRIDER_WITH_POSTGRES",
                                  POSTRIDER_REGISTRY_POSTGRES, postgres_backend},
+    Scheme<Backend, SchemaNames>{"mariadb", "mariadb://…", "POSTRIDER_WITH_MARIADB",
+                                 POSTRIDER_REGISTRY_MARIADB, mariadb_backend},
 };
 
 constexpr std::array destinations{

@@ -39,11 +39,12 @@ struct Backend {
   std::function<std::unique_ptr<Doctor>()> doctor;
   std::function<std::unique_ptr<JobStore>()> job_store;
   std::function<std::unique_ptr<JobOperations>()> job_operations;
+  bool keeps_jobs = true;  ///< false: `job_store` and `job_operations` have no jobs and take none
   std::function<std::unique_ptr<ScheduleStore>()> schedule_store;
 };
 
-/// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…
-/// or postgres://….
+/// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…,
+/// postgres://… or mariadb://….
 ///
 /// Errors: `config_invalid` for a URL that cannot be used, `unsupported` when this build lacks the
 ///   backend. No message holds a password.

@@ -14,6 +14,7 @@
 #include <postrider/runner/http.hpp>
 #include <postrider/runner/process.hpp>
 #include <postrider/runner/thread.hpp>
+#include <postrider/store/mariadb.hpp>
 #include <postrider/store/postgres.hpp>
 #include <postrider/store/sqlite.hpp>
 #include <postrider/testing/memory_publisher.hpp>
@@ -76,6 +77,9 @@ int main() {
 #endif
 #ifdef WITH_postgres
   made += postrider::make_postgres_store({}) != nullptr ? 1 : 0;
+#endif
+#ifdef WITH_mariadb
+  made += postrider::make_mariadb_store({}) != nullptr ? 1 : 0;
 #endif
 #ifdef WITH_amqp
   postrider::AmqpOptions amqp;
