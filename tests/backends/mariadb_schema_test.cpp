@@ -5,6 +5,7 @@
 
 #include "backends/mariadb_database.hpp"
 #include "conformance/store_builders.hpp"
+#include "golden/golden.hpp"
 
 namespace postrider::testing {
 namespace {
@@ -23,6 +24,46 @@ std::vector<ClaimedEvent> claim_everything(const MariadbDatabase& database) {
   request.limit = 1000;
   request.bytes = 1U << 20U;
   return value_of(database.open_store()->claim(request, soon())).events;
+}
+
+/// Tables, rules, keys and triggers as the server has them.
+std::string schema_text(MariadbSession& session) {
+  std::string text;
+  const auto add = [&](const std::string& title, const std::string& sql) {
+    text += title + "\n";
+    for (const auto& row : session.rows(sql))
+      text += "  " + row + "\n";
+  };
+  add("columns",
+      "SELECT concat(table_name, '.', column_name), column_type, coalesce(collation_name, ''), "
+      "IF(is_nullable = 'NO', 'not null', ''), coalesce(column_default, ''), "
+      "coalesce(generation_expression, '') FROM information_schema.columns "
+      "WHERE table_schema = database() ORDER BY table_name, ordinal_position");
+  add("rules",
+      "SELECT table_name, constraint_name, check_clause FROM information_schema.check_constraints "
+      "WHERE constraint_schema = database() ORDER BY table_name, constraint_name");
+  add("keys",
+      "SELECT table_name, index_name, IF(non_unique, '', 'unique'), "
+      "group_concat(column_name ORDER BY seq_in_index) FROM information_schema.statistics "
+      "WHERE table_schema = database() GROUP BY table_name, index_name, non_unique "
+      "ORDER BY table_name, index_name");
+  add("triggers",
+      "SELECT event_object_table, trigger_name, action_timing, event_manipulation "
+      "FROM information_schema.triggers WHERE trigger_schema = database() ORDER BY trigger_name");
+  return text;
+}
+
+TEST(MariadbSchema, The_migrations_make_exactly_this) {
+  POSTRIDER_NEEDS_MARIADB();
+  MariadbDatabase database;
+  expect_golden("mariadb_schema.txt", schema_text(*database.open_session()));
+}
+
+TEST(MariadbSchema, Taken_back_they_leave_nothing) {
+  POSTRIDER_NEEDS_MARIADB();
+  MariadbDatabase database;
+  value_of(make_mariadb_migrator(database.options())->down(0, true, soon()));
+  EXPECT_THAT(database.open_session()->rows("SHOW TABLES"), IsEmpty());
 }
 
 TEST(MariadbShell, A_raw_insert_of_four_columns_is_a_complete_event) {

@@ -97,7 +97,7 @@ constexpr std::array error_table = {
     ErrorRow{4025, "a rule of the table is broken", invalid_argument, reject, keep_rule},
     ErrorRow{4031, "the connection was idle for too long", unavailable, retry, reach_server},
     ErrorRow{4086, "a sequence has run out", storage_failed, stop,
-             "Ask the developers: nine quintillion events were written."},
+             "Raise the sequence's maximum with ALTER SEQUENCE."},
 };
 
 const ErrorRow* find_row(unsigned native) noexcept {
