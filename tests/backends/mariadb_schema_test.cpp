@@ -170,6 +170,11 @@ TEST(MariadbSchema, F50_a_session_that_is_not_strict_cannot_cut_an_event) {
   session->run("SET sql_mode = ''");
   session->run("INSERT INTO outbox_events (type, payload) VALUES ('t', repeat('a', 70000))");
   EXPECT_EQ(session->run("SELECT octet_length(payload) FROM outbox_events"), "70000");
+  EXPECT_EQ(session->refusal("INSERT INTO outbox_events (type) VALUES (repeat('a', 300))"), 4025U);
+  EXPECT_EQ(
+      session->refusal("INSERT INTO outbox_events (type, aggregate_type, aggregate_id) VALUES "
+                       "('t', 'order', repeat('a', 300))"),
+      4025U);
   EXPECT_NE(session->refusal("INSERT INTO outbox_events (type) VALUES ('a\tb')"), 0U);
   EXPECT_NE(session->refusal("INSERT INTO outbox_events (aggregate_type, type) VALUES ('o', 't')"),
             0U);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <mutex>
 
@@ -228,10 +229,13 @@ void MariadbConnection::roll_back() noexcept {
   if (!execute("ROLLBACK", "rollback", Phase::ordinary)) abandon();
 }
 
-/// Between two calls the server has nothing to say but that it leaves.
+/// Between two calls the server has nothing to say but that it leaves; under TLS there may be
+/// records of the protocol itself.
 bool MariadbConnection::closed_by_server() const {
-  pollfd socket{mysql_get_socket(handle_.get()), POLLIN, 0};
-  return poll(&socket, 1, 0) != 0;
+  char byte = 0;
+  const auto peeked = ::recv(mysql_get_socket(handle_.get()), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (peeked < 0) return errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
+  return peeked == 0 || mysql_get_ssl_cipher(handle_.get()) == nullptr;
 }
 
 std::optional<int> MariadbConnection::await(int wanted) const {

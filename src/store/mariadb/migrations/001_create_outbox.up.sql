@@ -8,7 +8,9 @@
 --
 -- Times are UTC. Texts that tell one thing from another are compared as bytes, and without padding:
 -- 'abc', 'ABC' and 'abc ' are three. Ids are 36 characters, so that every shell and driver can read
--- and write them. The file can be given to the `mariadb` shell as it is.
+-- and write them. Names of events have a column of one character more than they may have bytes: a
+-- session that is not strict would cut a longer one without a word, and what it leaves is too long
+-- still. The file can be given to the `mariadb` shell as it is.
 
 -- The numbers of events, in the order of writing within an aggregate. NOCACHE would write to the log
 -- for each number; a crash of the server may leave a hole of as many as are cached.
@@ -33,11 +35,11 @@ CREATE TABLE IF NOT EXISTS {prefix}outbox_events (
       '-7', substr(hex(random_bytes(2)), 2), '-',
       substr('89ab', 1 + floor(rand() * 4), 1), substr(hex(random_bytes(2)), 2), '-',
       hex(random_bytes(6))))),
-  aggregate_type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
-  aggregate_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
+  aggregate_type VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
+  aggregate_id VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
   aggregate_version BIGINT NULL,
-  type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
-  content_type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL
+  type VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  content_type VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL
     DEFAULT 'application/json',
   slot SMALLINT NOT NULL DEFAULT 0,
   available_at DATETIME(6) NULL,

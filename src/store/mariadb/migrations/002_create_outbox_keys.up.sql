@@ -5,8 +5,8 @@
 --
 -- No foreign key: a key lives for its own retention, also when its event is gone.
 CREATE TABLE IF NOT EXISTS {prefix}outbox_keys (
-  scope VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
-  `key` VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  scope VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  `key` VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
   event_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   content_hash BINARY(32) NOT NULL,
   created_at DATETIME(6) NOT NULL DEFAULT (utc_timestamp(6)),

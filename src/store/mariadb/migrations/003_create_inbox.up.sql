@@ -3,9 +3,9 @@
 -- Locks: none that anybody could wait for, as it only creates objects.
 -- Consumers need INSERT and SELECT on it.
 CREATE TABLE IF NOT EXISTS {prefix}inbox_receipts (
-  consumer VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
-  source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
-  message_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  consumer VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  source VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
+  message_id VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,
   content_hash BINARY(32) NOT NULL,
   received_at DATETIME(6) NOT NULL DEFAULT (utc_timestamp(6)),
   PRIMARY KEY (consumer, source, message_id),
