@@ -181,6 +181,26 @@ TEST(MariadbSchema, F50_a_session_that_is_not_strict_cannot_cut_an_event) {
   EXPECT_NE(session->refusal("INSERT INTO outbox_events (type, headers) VALUES ('t', '[1]')"), 0U);
 }
 
+/// The server keeps expressions of a table by the character set of whoever opened it first.
+TEST(MariadbSchema, Sessions_of_any_character_sets_may_write_one_after_the_other) {
+  POSTRIDER_NEEDS_MARIADB();
+  MariadbDatabase database;
+  const auto session = database.open_session();
+  const std::vector<std::string> sets = {"latin1", "gbk", "utf8mb3", "utf8mb4", "sjis"};
+  for (const auto& first : sets) {
+    for (const auto& second : sets) {
+      session->run("FLUSH TABLES outbox_events");
+      for (const auto& set : {first, second}) {
+        session->run("SET NAMES " + set);
+        EXPECT_EQ(session->refusal("INSERT INTO outbox_events (type, headers) VALUES ('t', '{}')"),
+                  0U)
+            << first << ", then " << second;
+        EXPECT_EQ(session->refusal("INSERT INTO outbox_events (type) VALUES ('a\tb')"), 4025U);
+      }
+    }
+  }
+}
+
 TEST(MariadbSchema, F55_times_are_utc_whatever_the_session_says) {
   POSTRIDER_NEEDS_MARIADB();
   MariadbDatabase database;

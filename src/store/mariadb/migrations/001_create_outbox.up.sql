@@ -11,6 +11,9 @@
 -- and write them. Names of events have a column of one character more than they may have bytes: a
 -- session that is not strict would cut a longer one without a word, and what it leaves is too long
 -- still. The file can be given to the `mariadb` shell as it is.
+--
+-- Expressions of columns and rules name their character set: the server keeps them parsed by the set
+-- of whichever session opened the table first, and would refuse the mix with another session's.
 
 -- The numbers of events, in the order of writing within an aggregate. NOCACHE would write to the log
 -- for each number; a crash of the server may leave a hole of as many as are cached.
@@ -31,10 +34,14 @@ CREATE TABLE IF NOT EXISTS {prefix}outbox_events (
   seq BIGINT NOT NULL DEFAULT 0,
   id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (
     lower(concat(
-      insert(lpad(hex(cast(unix_timestamp(sysdate(3)) * 1000 AS UNSIGNED)), 12, '0'), 9, 0, '-'),
-      '-7', substr(hex(random_bytes(2)), 2), '-',
-      substr('89ab', 1 + floor(rand() * 4), 1), substr(hex(random_bytes(2)), 2), '-',
-      hex(random_bytes(6))))),
+      insert(
+        lpad(convert(hex(cast(unix_timestamp(sysdate(3)) * 1000 AS UNSIGNED)) USING ascii), 12,
+          _ascii'0'),
+        9, 0, _ascii'-'),
+      _ascii'-7', substr(convert(hex(random_bytes(2)) USING ascii), 2), _ascii'-',
+      substr(_ascii'89ab', 1 + floor(rand() * 4), 1),
+      substr(convert(hex(random_bytes(2)) USING ascii), 2), _ascii'-',
+      convert(hex(random_bytes(6)) USING ascii)))),
   aggregate_type VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
   aggregate_id VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
   aggregate_version BIGINT NULL,
@@ -66,17 +73,18 @@ CREATE TABLE IF NOT EXISTS {prefix}outbox_events (
   CONSTRAINT type_has_1_to_255_bytes CHECK (octet_length(type) BETWEEN 1 AND 255),
   CONSTRAINT content_type_has_1_to_255_bytes CHECK (octet_length(content_type) BETWEEN 1 AND 255),
   CONSTRAINT aggregate_type_has_no_control_characters CHECK (
-    NOT hex(aggregate_type) REGEXP '^(..)*([01].|7F)'),
+    NOT convert(hex(aggregate_type) USING ascii) REGEXP _ascii'^(..)*([01].|7F)'),
   CONSTRAINT aggregate_id_has_no_control_characters CHECK (
-    NOT hex(aggregate_id) REGEXP '^(..)*([01].|7F)'),
-  CONSTRAINT type_has_no_control_characters CHECK (NOT hex(type) REGEXP '^(..)*([01].|7F)'),
+    NOT convert(hex(aggregate_id) USING ascii) REGEXP _ascii'^(..)*([01].|7F)'),
+  CONSTRAINT type_has_no_control_characters CHECK (
+    NOT convert(hex(type) USING ascii) REGEXP _ascii'^(..)*([01].|7F)'),
   CONSTRAINT content_type_has_no_control_characters CHECK (
-    NOT hex(content_type) REGEXP '^(..)*([01].|7F)'),
+    NOT convert(hex(content_type) USING ascii) REGEXP _ascii'^(..)*([01].|7F)'),
   CONSTRAINT payload_stands_in_one_column CHECK (payload IS NULL OR payload_bytes IS NULL),
   CONSTRAINT payload_has_at_most_64_mib CHECK (
     coalesce(octet_length(payload), octet_length(payload_bytes), 0) <= 67108864),
   CONSTRAINT headers_are_a_json_object CHECK (
-    headers IS NULL OR (json_valid(headers) AND json_type(headers) = 'OBJECT'))
+    headers IS NULL OR (json_valid(headers) AND convert(json_type(headers) USING ascii) = _ascii'OBJECT'))
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- In this order: the aggregate's row is locked for the rest of the transaction, then the number is
