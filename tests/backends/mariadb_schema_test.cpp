@@ -1,5 +1,4 @@
-// What the tables themselves hold to, whoever writes, and what the store does with a server that is
-// not as it should be.
+// What the tables themselves hold to, whoever writes, and how they come and go.
 
 #include <thread>
 
@@ -282,34 +281,6 @@ TEST(MariadbSchema, F45_a_writer_with_an_old_snapshot_is_not_refused_by_the_aggr
 
   EXPECT_EQ(second->refusal(insert), 0U);
   second->run("COMMIT");
-}
-
-TEST(MariadbServerCheck, F51_a_table_without_transactions_is_refused_at_the_start) {
-  POSTRIDER_NEEDS_MARIADB();
-  MariadbDatabase database;
-  database.open_session()->run("ALTER TABLE outbox_keys ENGINE = Aria");
-
-  const auto checked = database.open_store()->check_schema(soon());
-
-  ASSERT_FALSE(checked.ok());
-  EXPECT_EQ(checked.error().disposition, Disposition::stop);
-  EXPECT_THAT(checked.error().message, HasSubstr("engine_not_transactional"));
-  EXPECT_THAT(checked.error().message, HasSubstr("outbox_keys"));
-}
-
-TEST(MariadbServerCheck, F49_a_payload_over_max_allowed_packet_is_refused_with_the_limit) {
-  POSTRIDER_NEEDS_MARIADB();
-  MariadbDatabase database;
-  const auto store = database.open_store();
-  const auto most = database.open_session()->run("SELECT @@max_allowed_packet");
-
-  const auto refused =
-      store->add(std::vector{lone_event(std::string(std::stoul(most), 'a'))}, soon());
-
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded);
-  EXPECT_THAT(refused.error().message, HasSubstr(most));
-  EXPECT_THAT(add(*store, {lone_event()}), SizeIs(1)) << "the connection is as good as before";
 }
 
 TEST(MariadbMigration, One_that_was_killed_midway_is_simply_run_again) {
