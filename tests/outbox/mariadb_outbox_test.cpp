@@ -179,7 +179,8 @@ TEST_F(MariadbShopTest, F47_a_deadlock_is_told_and_leaves_nothing) {
   std::thread waits;
   const auto refused = transaction(rival_handle, [&]() -> Result<EventId> {
     rival->run("UPDATE orders SET total = 1 WHERE id = 1");
-    waits = std::thread([&] { app_->run("UPDATE orders SET total = 2 WHERE id = 1"); });
+    waits = std::thread(
+        [&] { EXPECT_EQ(app_->refusal("UPDATE orders SET total = 2 WHERE id = 1"), 0U); });
     return outbox_.add(rival_handle, order_event("1"));
   });
   waits.join();
