@@ -133,7 +133,7 @@ class RelayRun {
     shown_ = destinations.shown;
     summary_to_errors_ = destinations.standard_output;
     const auto& backend = session_.backend();
-    if (destinations.jobs && !backend.keeps_jobs) {
+    if ((destinations.jobs || !session_.settings().schedules.empty()) && !backend.keeps_jobs) {
       const auto refused = backend.job_store()->check_schema(session_.deadline());
       return console_.fail("relay", refused.error());
     }

@@ -9,7 +9,9 @@ namespace {
 
 Error no_jobs(const std::string& store) {
   return {ErrorCode::unsupported, Disposition::stop,
-          fmt::format("jobs are not kept on {} yet. Keep them on PostgreSQL or SQLite.", store),
+          fmt::format("jobs and schedules are not kept on {} yet. Keep them on PostgreSQL or "
+                      "SQLite.",
+                      store),
           "registry", ""};
 }
 
@@ -86,6 +88,37 @@ class JoblessOperations final : public JobOperations {
   std::string store_;
 };
 
+class JoblessSchedules final : public ScheduleStore {
+ public:
+  explicit JoblessSchedules(std::string store) : store_(std::move(store)) {}
+
+  Result<void> check_schema(Deadline) override { return no_jobs(store_); }
+  Result<void> register_all(const RegisterRequest&, Deadline) override { return no_jobs(store_); }
+  Result<ScheduleStates> states(std::optional<Timestamp>, Deadline) override {
+    return ScheduleStates{};
+  }
+  Result<FireAnswer> fire(const FireRequest&, Deadline) override { return no_jobs(store_); }
+  Result<EventId> run(const Schedule&, const Operator&, std::optional<Timestamp>,
+                      Deadline) override {
+    return no_jobs(store_);
+  }
+  Result<bool> pause(const std::string&, const Operator&, std::optional<Timestamp>,
+                     Deadline) override {
+    return no_jobs(store_);
+  }
+  Result<bool> resume(const std::string&, const Operator&, std::optional<Timestamp>,
+                      Deadline) override {
+    return no_jobs(store_);
+  }
+  Result<bool> forget(const std::string&, const Operator&, std::optional<Timestamp>,
+                      Deadline) override {
+    return no_jobs(store_);
+  }
+
+ private:
+  std::string store_;
+};
+
 }  // namespace
 
 std::unique_ptr<JobStore> make_jobless_store(std::string store) {
@@ -94,6 +127,10 @@ std::unique_ptr<JobStore> make_jobless_store(std::string store) {
 
 std::unique_ptr<JobOperations> make_jobless_operations(std::string store) {
   return std::make_unique<JoblessOperations>(std::move(store));
+}
+
+std::unique_ptr<ScheduleStore> make_jobless_schedules(std::string store) {
+  return std::make_unique<JoblessSchedules>(std::move(store));
 }
 
 }  // namespace postrider::registry

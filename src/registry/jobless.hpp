@@ -1,12 +1,13 @@
 #pragma once
 /// \file
-/// The job side of a store that has none yet: it has no jobs and takes none.
+/// The job side of a store that has none yet: it has no jobs or schedules and takes none.
 
 #include <memory>
 #include <string>
 
 #include <postrider/job_operations.hpp>
 #include <postrider/job_store.hpp>
+#include <postrider/schedule_store.hpp>
 
 namespace postrider::registry {
 
@@ -15,5 +16,8 @@ namespace postrider::registry {
 
 /// Lists are empty; everything that would change a job or a queue is `unsupported`.
 [[nodiscard]] std::unique_ptr<JobOperations> make_jobless_operations(std::string store);
+
+/// Knows no schedule; everything that would change one is `unsupported`.
+[[nodiscard]] std::unique_ptr<ScheduleStore> make_jobless_schedules(std::string store);
 
 }  // namespace postrider::registry

@@ -115,6 +115,7 @@ Result<Backend> mariadb_backend([[maybe_unused]] const std::string& url, const S
                  [options] { return make_mariadb_doctor(options); },
                  [] { return make_jobless_store("MariaDB"); },
                  [] { return make_jobless_operations("MariaDB"); },
+                 [] { return make_jobless_schedules("MariaDB"); },
                  false};
 #else
   return Backend{};

@@ -39,8 +39,8 @@ struct Backend {
   std::function<std::unique_ptr<Doctor>()> doctor;
   std::function<std::unique_ptr<JobStore>()> job_store;
   std::function<std::unique_ptr<JobOperations>()> job_operations;
-  bool keeps_jobs = true;  ///< false: `job_store` and `job_operations` have no jobs and take none
   std::function<std::unique_ptr<ScheduleStore>()> schedule_store;
+  bool keeps_jobs = true;  ///< false: the three above have no jobs or schedules and take none
 };
 
 /// The database that `url` names: sqlite:PATH (relative to the working directory), postgresql://…,
