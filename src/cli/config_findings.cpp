@@ -108,8 +108,8 @@ void diagnose_route(const config::RouteSettings& settings, std::vector<Finding>&
 void diagnose_queues(const config::Settings& settings, std::vector<Finding>& findings) {
   std::set<std::string> fed;
   std::set<std::string> served;
-  for (const auto& [route, job, amqp] : settings.routes)
-    if (route.job) fed.insert(route.job->queue);
+  for (const auto& each : settings.routes)
+    if (each.route.job) fed.insert(each.route.job->queue);
   for (const auto& share : settings.worker.queues)
     served.insert(share.queue);
   if (served.empty()) return;
