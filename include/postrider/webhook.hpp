@@ -22,9 +22,9 @@ namespace postrider {
 
 /// The three headers that belong to a signature, as they came.
 struct WebhookHeaders {
-  std::string_view id;         ///< `webhook-id`: the same in every repetition
-  std::string_view timestamp;  ///< `webhook-timestamp`: seconds since 1970, of the attempt
-  std::string_view signature;  ///< `webhook-signature`: "v1,BASE64", several divided by spaces
+  std::string id;         ///< `webhook-id`: the same in every repetition
+  std::string timestamp;  ///< `webhook-timestamp`: seconds since 1970, of the attempt
+  std::string signature;  ///< `webhook-signature`: "v1,BASE64", several divided by spaces
 };
 
 /// One secret, or several while they are being replaced.

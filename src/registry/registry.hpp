@@ -53,8 +53,8 @@ struct Backend {
 /// What a route says beyond its URL. Only the options of the URL's own scheme are looked at.
 struct DestinationOptions {
   std::size_t window = 1000;
-  AmqpOptions amqp;  ///< `url` and `window` are overwritten
-  HttpOptions http;  ///< the same
+  AmqpOptions amqp;       ///< `url` and `window` are overwritten
+  HttpOptions http = {};  ///< the same
 };
 
 struct Destination {

@@ -18,15 +18,13 @@ class WebhookReceiver : public ::testing::Test {
   // [receiver]
   /// The status to answer with.
   int receive(const SeenRequest& request) {
-    const auto id = request.header("webhook-id");
-    const auto timestamp = request.header("webhook-timestamp");
-    const auto signature = request.header("webhook-signature");
-    const auto now = system_clock().wall();
-    if (!keys_.verify({id, timestamp, signature}, request.body, now)) return 401;
+    const WebhookHeaders headers{request.header("webhook-id"), request.header("webhook-timestamp"),
+                                 request.header("webhook-signature")};
+    if (!keys_.verify(headers, request.body, system_clock().wall())) return 401;
 
     NewEvent content;
     content.payload = request.body;
-    const InboxMessage message{"billing", "shop", id, content_hash(content)};
+    const InboxMessage message{"billing", "shop", headers.id, content_hash(content)};
     const auto received = transaction(shop_.handle(), [&] {
       return inbox_.process(shop_.handle(), message, [&] { shop_.insert_order(); });
     });

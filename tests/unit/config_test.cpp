@@ -423,8 +423,8 @@ std::vector<std::pair<std::string, std::string>> refused_values(const Key& key) 
     case KeyType::texts:
       return {{"\"*\"", "cannot be used"},
               {"[]", "empty"},
-              {"[5]", "holds 5"},
-              {"[\"\"]", "holds \"\""}};
+              {"[5]", key.expands ? "holds a whole number" : "holds 5"},
+              {"[\"\"]", key.expands ? "holds a text" : "holds \"\""}};
     case KeyType::durations: {
       std::string many = "[1";
       for (auto i = key.most; i > 0; --i)
@@ -641,6 +641,27 @@ TEST_F(ConfigTest, only_a_worker_needs_the_password_of_its_broker) {
   EXPECT_THAT(loaded.problems, IsEmpty());
   EXPECT_EQ(loaded.settings.worker_source.url, "amqp://u:secret@h/");
   EXPECT_EQ(loaded.settings.worker_source.queue, "mail");
+}
+
+TEST_F(ConfigTest, each_text_of_a_list_of_secrets_may_be_a_reference) {
+  variables_["NEW"] = "whsec_canary";
+  const auto file = write("old", "whsec_filed\n");
+  const auto loaded = load_text(
+      "[[routes]]\nname = \"a\"\nto = \"https://h/\"\n[routes.http]\nsecrets = [\"${NEW}\", "
+      "\"${file:" +
+      file + "}\", \"whsec_plain\"]\nheaders = [\"X-Key: ${NEW}\", \"X-Id: plain\"]\n");
+  EXPECT_THAT(loaded.problems, IsEmpty());
+  const auto& http = loaded.settings.routes.at(0).http;
+  EXPECT_THAT(http.secrets, ElementsAre("whsec_canary", "whsec_filed", "whsec_plain"));
+  EXPECT_THAT(http.headers, ElementsAre("X-Key: whsec_canary", "X-Id: plain"));
+  EXPECT_EQ(find_value(loaded, *find_key("routes.http", "secrets"), 0)->text,
+            "[\"${NEW}\", \"${file:" + file + "}\", \"***\"]");
+  EXPECT_EQ(find_value(loaded, *find_key("routes.http", "headers"), 0)->text,
+            "[\"X-Key: ${NEW}\", \"X-Id: ***\"]");
+
+  EXPECT_THAT(problems("[[routes]]\nname = \"a\"\nto = \"https://h/\"\n[routes.http]\nsecrets = "
+                       "[\"${MISSING}\"]\n"),
+              ElementsAre(HasSubstr("5: routes.http.secrets: the environment variable")));
 }
 
 TEST_F(ConfigTest, a_value_that_may_be_secret_is_in_no_message) {

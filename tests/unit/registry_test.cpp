@@ -82,7 +82,7 @@ TEST(Registry, opens_what_it_knows) {
   EXPECT_EQ(destination_error("file:///var/a"), "none");
   EXPECT_EQ(find_destination("file:a", {}).value().publisher()->traits().name, "file");
   EXPECT_TRUE(find_destination("stdout:", {}).value().standard_output);
-  EXPECT_EQ(find_destination("file:a", {7, {}}).value().publisher()->traits().window, 7U);
+  EXPECT_EQ(find_destination("file:a", {7, {}, {}}).value().publisher()->traits().window, 7U);
 }
 
 TEST(Registry, shows_where_tasks_come_from_without_the_password) {
@@ -97,6 +97,17 @@ TEST(Registry, shows_where_tasks_come_from_without_the_password) {
   EXPECT_EQ(source->source()->traits().name, "amqp");
   EXPECT_THAT(source_error("amqp://u:canary@host/jobs", ""),
               AllOf(HasSubstr("queue has 0 bytes"), Not(HasSubstr("canary"))));
+}
+
+TEST(Registry, an_endpoint_is_shown_without_what_its_query_may_hold) {
+  const auto endpoint = find_destination("https://hook.example/in?key=canary", {});
+  if (!endpoint.ok()) GTEST_SKIP() << "built without HTTP";
+  EXPECT_EQ(endpoint->shown_url, "https://hook.example/in?***");
+  EXPECT_EQ(endpoint->publisher()->traits().name, "http");
+  EXPECT_THAT(destination_error("https://127.0.0.1/?canary"),
+              AllOf(HasSubstr("name it in allow"), Not(HasSubstr("canary"))));
+  EXPECT_THAT(destination_error("http://u:canary@hook.example/"),
+              AllOf(HasSubstr("user or password"), Not(HasSubstr("canary"))));
 }
 
 TEST(Registry, what_cannot_run_jobs_is_refused_before_a_worker_starts) {
@@ -116,6 +127,7 @@ TEST(Registry, a_backend_that_this_build_lacks_is_named_with_the_way_to_get_it) 
       {destination_error("amqp://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
       {destination_error("amqps://u:canary@h/"), "POSTRIDER_WITH_RABBITMQ=ON"},
       {source_error("amqp://u:canary@h/", "q"), "POSTRIDER_WITH_RABBITMQ=ON"},
+      {destination_error("https://h/?canary"), "POSTRIDER_WITH_HTTP=ON"},
   };
   for (const auto& [message, option] : rows) {
     if (message == "none") continue;  // built in

@@ -25,9 +25,9 @@ WebhookKeys keys(const std::vector<std::string>& secrets) {
   return WebhookKeys::parse(secrets).value();
 }
 
-bool verifies(const WebhookKeys& receiver, std::string_view signature,
-              std::string_view bytes = body, std::string_view timestamp = "1700000000",
-              seconds now = sent, std::string_view id = "msg_ph_1") {
+bool verifies(const WebhookKeys& receiver, const std::string& signature,
+              std::string_view bytes = body, const std::string& timestamp = "1700000000",
+              seconds now = sent, const std::string& id = "msg_ph_1") {
   return receiver.verify({id, timestamp, signature}, bytes, Timestamp(now)).ok();
 }
 

@@ -150,7 +150,8 @@ Outcome Transfer::outcome_of(CURLcode code, Timestamp now) const {
   return fault_outcome(code, sent_, settings_.authority);
 }
 
-curl_socket_t Transfer::open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
+curl_socket_t Transfer::open_socket(void* self, curlsocktype /*purpose*/,
+                                    curl_sockaddr* address) noexcept {
   auto& transfer = *static_cast<Transfer*>(self);
   const auto target = address_of(address->addr);
   if (!target || !transfer.settings_.guard.allows(*target)) {
@@ -162,19 +163,21 @@ curl_socket_t Transfer::open_socket(void* self, curlsocktype /*purpose*/, curl_s
 }
 
 int Transfer::on_connected(void* self, char* /*their_address*/, char* /*our_address*/,
-                           int /*their_port*/, int /*our_port*/) {
+                           int /*their_port*/, int /*our_port*/) noexcept {
   auto& transfer = *static_cast<Transfer*>(self);
   if (transfer.sent_) return CURL_PREREQFUNC_ABORT;
   transfer.sent_ = true;
   return CURL_PREREQFUNC_OK;
 }
 
-std::size_t Transfer::on_header(char* bytes, std::size_t size, std::size_t count, void* self) {
+std::size_t Transfer::on_header(char* bytes, std::size_t size, std::size_t count,
+                                void* self) noexcept {
   const auto total = size * count;
   return static_cast<Transfer*>(self)->answer_.take_header({bytes, total}) ? total : 0;
 }
 
-std::size_t Transfer::on_body(char* /*bytes*/, std::size_t size, std::size_t count, void* self) {
+std::size_t Transfer::on_body(char* /*bytes*/, std::size_t size, std::size_t count,
+                              void* self) noexcept {
   const auto total = size * count;
   return static_cast<Transfer*>(self)->answer_.take_body(total) ? total : 0;
 }

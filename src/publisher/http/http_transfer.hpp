@@ -59,11 +59,14 @@ class Transfer {
     void operator()(curl_slist* lines) const noexcept { curl_slist_free_all(lines); }
   };
 
-  static curl_socket_t open_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
+  // Called by C, which no exception may cross.
+  static curl_socket_t open_socket(void* self, curlsocktype purpose,
+                                   curl_sockaddr* address) noexcept;
   static int on_connected(void* self, char* their_address, char* our_address, int their_port,
-                          int our_port);
-  static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* self);
-  static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
+                          int our_port) noexcept;
+  static std::size_t on_header(char* bytes, std::size_t size, std::size_t count,
+                               void* self) noexcept;
+  static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self) noexcept;
 
   template <class Value>
   void set(CURLoption option, Value value);
