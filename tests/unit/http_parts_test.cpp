@@ -275,6 +275,25 @@ TEST(HttpMessage, An_event_is_told_by_headers) {
                           "postrider-seq: 7", "traceparent: 00-ab-cd-01"));
 }
 
+TEST(HttpMessage, An_event_can_be_one_of_CloudEvents_in_binary_mode) {
+  auto told = event();
+  told.aggregate = Aggregate{"order", "a \"1\""};
+  told.created_at = Timestamp(seconds(784'111'777));
+  told.headers = {{"ce-source", "forged"}};
+
+  const auto lines = header_lines(told, {{}, false, "https://shop.example/50%"}).value();
+
+  for (const auto* const expected :
+       {"ce-specversion: 1.0", "ce-id: 01890a5d-ac96-774b-bcce-b302099a8057",
+        "ce-source: https://shop.example/50%25", "ce-type: order.placed",
+        "ce-sequence: 0000000000000000007", "ce-subject: order/a%20%221%22",
+        "ce-partitionkey: order/a%20%221%22", "postrider-header-ce-source: forged",
+        "Content-Type: application/json"}) {
+    EXPECT_THAT(lines, Contains(expected));
+  }
+  EXPECT_THAT(lines, Contains(::testing::StartsWith("ce-time: 1994-11-06T08:49:37")));
+}
+
 TEST(HttpMessage, F118_nothing_of_an_event_can_end_a_line_or_speak_for_the_sender) {
   auto hostile = event();
   hostile.headers = {{"a\r\nX-Evil", "1"},
@@ -335,6 +354,7 @@ TEST(HttpOptions, All_faults_are_told_at_once_and_none_holds_a_secret) {
   options.headers = {"canary", "Host: x", "X-Key: \rcanary"};
   options.statuses = {"404=never"};
   options.allow = {"everything"};
+  options.source = "canary";
   options.proxy = "socks5://canary";
   options.certificate_file = "cert.pem";
   options.connections = 0;
@@ -345,14 +365,14 @@ TEST(HttpOptions, All_faults_are_told_at_once_and_none_holds_a_secret) {
 
   const auto faults = validate(options);
 
-  EXPECT_THAT(
-      faults,
-      ElementsAre(HasSubstr("plain_http"), HasSubstr("'everything'"), HasSubstr("number 1"),
-                  HasSubstr("404=never"), HasSubstr("Name: value"), HasSubstr("Host"),
-                  HasSubstr("X-Key"), HasSubstr("proxy"), HasSubstr("belong together"),
-                  HasSubstr("no TLS"), HasSubstr("window is 0"), HasSubstr("connections is 0"),
-                  HasSubstr("rate is 10001"), HasSubstr("connect_timeout is 0"),
-                  HasSubstr("most_retry_after is 0"), HasSubstr("gone_after is -1")));
+  EXPECT_THAT(faults,
+              ElementsAre(HasSubstr("plain_http"), HasSubstr("'everything'"), HasSubstr("number 1"),
+                          HasSubstr("404=never"), HasSubstr("Name: value"), HasSubstr("Host"),
+                          HasSubstr("X-Key"), HasSubstr("cloudevents"), HasSubstr("proxy"),
+                          HasSubstr("belong together"), HasSubstr("no TLS"),
+                          HasSubstr("window is 0"), HasSubstr("connections is 0"),
+                          HasSubstr("rate is 10001"), HasSubstr("connect_timeout is 0"),
+                          HasSubstr("most_retry_after is 0"), HasSubstr("gone_after is -1")));
   for (const auto& fault : faults)
     EXPECT_THAT(fault, Not(HasSubstr("canary")));
 }

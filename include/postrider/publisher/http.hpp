@@ -4,14 +4,34 @@
 /// signed by Standard Webhooks. What each status means: docs/brokers/http.md.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <postrider/clock.hpp>
 #include <postrider/publisher.hpp>
 
 namespace postrider {
+
+/// How an event is told beside its payload, which is the body in either.
+enum class HttpFormat : std::uint8_t {
+  plain,        ///< headers of ours: `postrider-type` and others
+  cloudevents,  ///< beside them those of CloudEvents 1.0 in binary mode: `ce-id`, `ce-type`, …
+};
+
+[[nodiscard]] constexpr std::string_view to_string(HttpFormat format) noexcept {
+  return format == HttpFormat::plain ? "plain" : "cloudevents";
+}
+[[nodiscard]] constexpr std::optional<HttpFormat> parse_http_format(
+    std::string_view text) noexcept {
+  for (const auto format : {HttpFormat::plain, HttpFormat::cloudevents}) {
+    if (to_string(format) == text) return format;
+  }
+  return std::nullopt;
+}
 
 struct HttpOptions {
   static constexpr std::size_t most_connections = 256;
@@ -27,6 +47,9 @@ struct HttpOptions {
   /// Sent with every request, as "Name: value": Authorization and the like. Names that are set for
   /// every request are refused.
   std::vector<std::string> headers;
+  HttpFormat format = HttpFormat::plain;
+  std::string
+      source;  ///< with `cloudevents`: whose ids these are, as a URI, "https://shop.example"
   /// Also send the event's id as `Idempotency-Key`.
   bool idempotency_key = false;
   /// Changes of the table of statuses: "404=rejected", "5xx=unavailable".

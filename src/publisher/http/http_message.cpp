@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/http_fields.hpp"
+#include "base/timestamp_text.hpp"
 #include "publisher/common/message_limits.hpp"
 #include "publisher/common/transport_headers.hpp"
 
@@ -72,6 +73,26 @@ std::size_t bytes_of(const HeaderLines& lines) {
   return bytes;
 }
 
+/// More is encoded than elsewhere: also blanks and quotes. Source: CloudEvents 1.0.2, HTTP binding.
+std::string attribute(std::string_view value) {
+  return percent_encoded(
+      value, [](char c, std::size_t) { return c > ' ' && c < '\x7f' && c != '%' && c != '"'; });
+}
+
+void add_cloudevents(const Event& event, const std::string& source, HeaderLines& lines) {
+  lines.push_back(line("ce-specversion", "1.0"));
+  lines.push_back(line("ce-id", event.id.value().to_string()));
+  lines.push_back(line("ce-source", attribute(source)));
+  lines.push_back(line("ce-type", attribute(event.type)));
+  lines.push_back(line("ce-time", timestamp_text(event.created_at)));
+  // Sequences are compared as texts, so they all have the length of the largest.
+  lines.push_back(line("ce-sequence", fmt::format("{:019}", event.seq.value())));
+  if (!event.aggregate) return;
+  const auto key = attribute(aggregate_key(*event.aggregate));
+  lines.push_back(line("ce-subject", key));
+  lines.push_back(line("ce-partitionkey", key));
+}
+
 bool is_ours(std::string_view name) {
   return name == publisher::seq_header || name == publisher::aggregate_type_header ||
          name == publisher::aggregate_id_header;
@@ -84,6 +105,10 @@ bool is_reserved(std::string_view name) {
   return contains(reserved_names, lower) ||
          std::any_of(reserved_prefixes.begin(), reserved_prefixes.end(),
                      [&](std::string_view prefix) { return lower.starts_with(prefix); });
+}
+
+bool is_of_cloudevents(std::string_view name) {
+  return lower_case(name).starts_with("ce-");
 }
 
 std::string encoded_value(std::string_view value) {
@@ -112,8 +137,12 @@ Result<HeaderLines> header_lines(const Event& event, const HeaderSettings& setti
   if (settings.idempotency_key) {
     lines.push_back(line("Idempotency-Key", event.id.value().to_string()));
   }
+  const bool cloudevents = !settings.cloudevents_source.empty();
+  if (cloudevents) add_cloudevents(event, settings.cloudevents_source, lines);
   for (const auto& [name, value] : publisher::transport_headers(event)) {
-    lines.push_back(line(is_ours(name) ? name : encoded_name(name), encoded_value(value)));
+    auto sent_name = is_ours(name) ? name : encoded_name(name);
+    if (cloudevents && is_of_cloudevents(name)) sent_name.insert(0, reserved_prefix);
+    lines.push_back(line(sent_name, encoded_value(value)));
   }
   if (auto fits = publisher::check_bytes("The request's header", bytes_of(lines),
                                          most_request_header_bytes);

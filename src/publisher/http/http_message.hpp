@@ -19,6 +19,10 @@ inline constexpr std::size_t most_request_header_bytes = 64U << 10U;
 /// neither a route's nor an event's.
 [[nodiscard]] bool is_reserved(std::string_view name);
 
+/// Whether a header of this name is one of CloudEvents, which an event may bring only where we do
+/// not write them.
+[[nodiscard]] bool is_of_cloudevents(std::string_view name);
+
 /// What can stand in a header: bytes that could not are %XX, and so is % itself.
 [[nodiscard]] std::string encoded_value(std::string_view value);
 /// Names are tokens: bytes that could not stand in one are %XX, and so is % itself. A reserved name
@@ -31,6 +35,7 @@ using HeaderLines = std::vector<std::string>;
 struct HeaderSettings {
   HeaderLines fixed;  ///< of the route
   bool idempotency_key = false;
+  std::string cloudevents_source = {};  ///< empty: no headers of CloudEvents
 };
 
 /// What is the same at every attempt.

@@ -53,6 +53,10 @@ class Checker {
     (void)take(StatusTable::make(options_.statuses));
     for (const auto& header : options_.headers)
       (void)take(fixed_line(header));
+    if ((options_.format == HttpFormat::cloudevents) == options_.source.empty()) {
+      faults_.emplace_back(
+          "format = \"cloudevents\" and source belong together; set both or neither.");
+    }
     if (options_.proxy.empty()) return;
     const auto proxy = parse_http_url(options_.proxy);
     if (!proxy || proxy->tls || proxy->target != "/") {
@@ -110,6 +114,7 @@ Result<RequestSettings> settings_of(HttpOptions options) {
   if (const auto faults = validate(options); !faults.empty()) return options_error(faults);
   HeaderSettings headers;
   headers.idempotency_key = options.idempotency_key;
+  if (options.format == HttpFormat::cloudevents) headers.cloudevents_source = options.source;
   for (const auto& header : options.headers)
     headers.fixed.push_back(fixed_line(header).value());
   RequestSettings settings{{},
