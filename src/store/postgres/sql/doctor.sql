@@ -199,6 +199,7 @@ FROM (
       ('worker', 'outbox_job_failures', 'SELECT'),
       ('worker', 'outbox_job_failures', 'INSERT'),
       ('worker', 'outbox_job_failures', 'DELETE'),
+      ('worker', 'outbox_partitions', 'SELECT'),
       ('worker', 'outbox_workers', 'SELECT'),
       ('worker', 'outbox_workers', 'INSERT'),
       ('worker', 'outbox_workers', 'UPDATE'),
