@@ -97,6 +97,20 @@ TEST(MariadbServerCheck, F51_a_table_without_transactions_is_refused_at_the_star
   EXPECT_THAT(checked.error().message, HasSubstr("outbox_keys"));
 }
 
+TEST(MariadbServerCheck, Another_number_of_partitions_is_refused_with_both_numbers) {
+  POSTRIDER_NEEDS_MARIADB();
+  MariadbDatabase database;
+  auto options = database.options();
+  options.partitions = 17;
+
+  const auto checked = make_mariadb_store(options)->check_schema(soon());
+
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code, ErrorCode::schema_mismatch);
+  EXPECT_THAT(checked.error().message, HasSubstr("64"));
+  EXPECT_THAT(checked.error().message, HasSubstr("17"));
+}
+
 TEST(MariadbServerCheck, F49_a_payload_over_max_allowed_packet_is_refused_with_the_limit) {
   POSTRIDER_NEEDS_MARIADB();
   MariadbDatabase database;

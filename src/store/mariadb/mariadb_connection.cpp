@@ -57,7 +57,7 @@ Error refused(ErrorCode code, std::string message) {
   return {code, Disposition::stop, std::move(message), "mariadb", ""};
 }
 
-Result<void> check_partitions(int partitions) {
+Result<void> check_partition_option(int partitions) {
   if (partitions >= 1 && partitions <= 1024) return {};
   return refused(ErrorCode::config_invalid,
                  fmt::format("there cannot be {} partitions. Choose 1 to 1024.", partitions));
@@ -153,7 +153,7 @@ Result<ResultRows> MariadbConnection::execute(const std::string& sql, std::strin
 
 Result<void> MariadbConnection::connect() {
   if (auto checked = validate(options_.names, SchemaSupport::none); !checked) return checked;
-  if (auto checked = check_partitions(options_.partitions); !checked) return checked;
+  if (auto checked = check_partition_option(options_.partitions); !checked) return checked;
   const auto address = parse_url(options_.url);
   if (!address) return address.error();
   handle_.reset(new_handle());

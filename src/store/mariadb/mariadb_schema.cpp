@@ -27,6 +27,19 @@ Result<void> check_engines(MariadbConnection& connection) {
                   tables.text(0), tables.text(0)));
 }
 
+/// A relay that counts other partitions would look for events in the wrong ones.
+Result<void> check_partitions(MariadbConnection& connection) {
+  auto counted = connection.query(statements::partitions_count);
+  if (!counted.next()) return counted.result();
+  const auto has = counted.integer(0);
+  const int wanted = connection.options().partitions;
+  if (has == wanted) return {};
+  return mismatch(
+      fmt::format("the database was made for {} partitions and {} are configured. Set the "
+                  "partitions to {}.",
+                  has, wanted, has));
+}
+
 }  // namespace
 
 Result<std::map<int, std::string>> applied_steps(MariadbConnection& connection) {
@@ -68,7 +81,8 @@ Result<void> compare_schema(MariadbConnection& connection) {
         "the database is at schema {} and this build needs {}. Run `postrider migrate`.", has,
         newest));
   }
-  return check_engines(connection);
+  if (auto checked = check_engines(connection); !checked) return checked;
+  return check_partitions(connection);
 }
 
 }  // namespace postrider::store::mariadb
