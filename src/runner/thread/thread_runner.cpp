@@ -71,9 +71,9 @@ void ThreadRunner::start(Task task) {
   rouse();
 }
 
-// One thread after the other: whoever is awake rouses the next while something waits. A handler that
-// is done before the next thread is awake takes what that one would have had; to wake a thread for
-// each job costs more than an empty handler.
+// One thread after the other: whoever is awake rouses the next while something waits. A handler
+// that is done before the next thread is awake takes what that one would have had; to wake a thread
+// for each job costs more than an empty handler.
 void ThreadRunner::rouse() {
   if (rousing_ || idle_ == 0 || waiting_.empty()) return;
   rousing_ = true;
