@@ -281,6 +281,40 @@ TEST_P(PostgresJobs, Two_takers_that_want_one_slot_of_a_key_get_it_one_after_the
   EXPECT_EQ(row(late).status, DeliveryStatus::pending);
 }
 
+// Their speed is a figure of the benchmark: jobs_4_limited.
+TEST_P(PostgresJobs, JT_21_takers_of_a_key_with_a_great_limit_take_turns_and_refuse_nobody) {
+  NEEDS_HARNESS();
+  constexpr std::size_t jobs = 160;
+  constexpr int takers = 4;
+  plant_many(jobs, serial("all", 40));
+  const auto request = take_request(10);
+  const auto until = soon();
+  std::atomic<std::size_t> done{0};
+  std::atomic<int> refused{0};
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < takers; ++i) {
+    threads.emplace_back([&] {
+      const auto store = harness_->open_job_store();
+      while (done < jobs && !until.passed()) {
+        const auto batch = store->take(request, soon());
+        if (!batch.ok()) ++refused;
+        if (!batch.ok() || batch->tasks.empty()) continue;
+        RecordRequest ends;
+        ends.now = request.now;
+        for (const auto& task : batch->tasks)
+          ends.updates.push_back(completed(task));
+        if (store->record(ends, soon()).ok()) done += ends.updates.size();
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+
+  EXPECT_EQ(done.load(), jobs);
+  EXPECT_EQ(refused.load(), 0);
+}
+
 TEST_P(PostgresJobs, JT_28_no_transaction_is_left_open_by_a_call_that_failed) {
   NEEDS_HARNESS();
   plant();
