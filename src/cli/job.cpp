@@ -49,6 +49,7 @@ Result<void> read_policy(const JobOptions& options, EnqueueRequest& request) {
   policy.serial_limit = options.serial_limit.value_or(policy.serial_limit);
   policy.unique_key = options.unique_key;
   policy.max_deaths = options.max_deaths.value_or(policy.max_deaths);
+  policy.hooks = options.hooks;
   if (const auto word = parse_on_worker_death(options.on_worker_death)) {
     policy.on_worker_death = *word;
   }

@@ -67,6 +67,15 @@ void add_policy_options(App& app, JobOptions& chosen) {
   app.add_option("--max-deaths", chosen.max_deaths, "With retry: how often, 0 to 100 [2]")
       ->type_name("N")
       ->check(between(0, JobPolicy::most_max_deaths));
+  auto& hooks = chosen.hooks;
+  app.add_option("--completed-event", hooks.completed_event, "The event written on its completion")
+      ->type_name("TYPE");
+  app.add_option("--retry-event", hooks.retry_event, "The event written before another attempt")
+      ->type_name("TYPE");
+  app.add_option("--failed-event", hooks.failed_event, "The event written when it failed for good")
+      ->type_name("TYPE");
+  app.add_option("--death-event", hooks.death_event, "The event written when its worker died")
+      ->type_name("TYPE");
 }
 
 void add_job_enqueue(App& job, Options& options) {

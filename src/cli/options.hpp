@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <postrider/job.hpp>
+
 namespace postrider::cli {
 
 /// Options that every command on a database has.
@@ -149,6 +151,7 @@ struct JobOptions {
   std::string unique_key;
   std::string on_worker_death;
   std::optional<int> max_deaths;
+  JobHooks hooks;
   std::string status;
   std::string after;
   std::int64_t limit = 100;

@@ -112,6 +112,19 @@ TEST_P(CliJobs, an_enqueued_job_is_shown_listed_and_counted_without_its_payload)
   EXPECT_THAT(shop_.run({"status"}).out, HasSubstr("ship_order"));
 }
 
+TEST_P(CliJobs, an_enqueued_job_has_the_hooks_that_it_was_given) {
+  prepare();
+  const auto job = show(enqueue({"--completed-event", "ship.done", "--retry-event", "ship.again",
+                                 "--failed-event", "ship.failed", "--death-event", "ship.died"}));
+
+  EXPECT_EQ(job["hooks"]["completed_event"], "ship.done");
+  EXPECT_EQ(job["hooks"]["retry_event"], "ship.again");
+  EXPECT_EQ(job["hooks"]["failed_event"], "ship.failed");
+  EXPECT_EQ(job["hooks"]["death_event"], "ship.died");
+  EXPECT_TRUE(job["failures"].empty());
+  EXPECT_TRUE(show(enqueue())["hooks"]["failed_event"].is_null());
+}
+
 TEST_P(CliJobs, no_relay_sends_the_event_of_an_enqueued_job) {
   prepare();
   enqueue();
@@ -212,6 +225,7 @@ TEST_P(CliJobs, bad_input_is_refused_with_its_reason_and_leaves_nothing) {
       {job({"--serial-limit", "2"}), 64, "--serial-limit"},
       {job({"--on-worker-death", "ignore"}), 64, "--on-worker-death"},
       {job({"--unique-key", "a\nb"}), 65, "unique_key"},
+      {job({"--failed-event", "ship.*"}), 65, "failed_event is ship.*, a pattern"},
       {job({"--parameter", "x"}), 64, "--parameter"},
       {job({"--available-at", "tomorrow"}), 65, "--available-at"},
       {job({"--id", "17"}), 65, "--id"},
