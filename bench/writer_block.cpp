@@ -29,7 +29,7 @@ void Run::measure_writer() {
       "account bigint NOT NULL, amount bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())");
   session.run("VACUUM ANALYZE bench_accounts");
   const auto run = [&](const char* table) -> double {
-    session.run("TRUNCATE bench_journal, bench_events, outbox_events, outbox_deliveries");
+    session.run("TRUNCATE bench_journal, bench_events, outbox_events, outbox_deliveries CASCADE");
     session.run("VACUUM bench_accounts");
     session.run("CHECKPOINT");
     return run_program({"bench-writer", "--conninfo", conninfo, "--table", table, "--connections",

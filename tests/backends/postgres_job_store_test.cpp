@@ -88,9 +88,13 @@ TEST_P(PostgresJobs, Under_eight_takers_every_job_is_taken_and_recorded_exactly_
   const auto request = take_request(5);
   std::mutex mutex;
   std::map<DeliveryId, int> taken;
+  std::vector<std::string> failures;
   std::atomic<std::size_t> recorded{0};
-  std::atomic<int> failures{0};
   const auto deadline = Deadline::after(seconds(60));
+  const auto failed = [&](const Error& error) {
+    const std::lock_guard lock(mutex);
+    failures.push_back(describe(error));
+  };
 
   std::vector<std::thread> threads;
   for (const auto& worker : workers) {
@@ -101,7 +105,7 @@ TEST_P(PostgresJobs, Under_eight_takers_every_job_is_taken_and_recorded_exactly_
       while (recorded < jobs && !deadline.passed()) {
         const auto batch = store->take(own, soon());
         if (!batch.ok()) {
-          ++failures;
+          failed(batch.error());
           continue;
         }
         RecordRequest ends;
@@ -113,7 +117,7 @@ TEST_P(PostgresJobs, Under_eight_takers_every_job_is_taken_and_recorded_exactly_
         }
         const auto answers = store->record(ends, soon());
         if (!answers.ok()) {
-          ++failures;
+          failed(answers.error());
           continue;
         }
         for (const auto answer : *answers)
@@ -125,7 +129,7 @@ TEST_P(PostgresJobs, Under_eight_takers_every_job_is_taken_and_recorded_exactly_
     thread.join();
 
   EXPECT_EQ(recorded.load(), jobs);
-  EXPECT_EQ(failures.load(), 0);
+  EXPECT_THAT(failures, IsEmpty());
   EXPECT_THAT(taken, SizeIs(jobs));
   for (const auto& [id, times] : taken)
     EXPECT_EQ(times, 1) << id.value().to_string();

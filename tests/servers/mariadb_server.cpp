@@ -132,23 +132,28 @@ void MariadbServer::give_folder_to_server_user() const {
 
 void MariadbServer::init_data() const {
   const auto log = file("install.log");
-  ChildProcess install(
-      as_mariadb_user({mariadb_program("mariadb-install-db"), "--no-defaults",
-                       "--datadir=" + file("data"), "--auth-root-authentication-method=normal",
-                       "--skip-test-db", "--skip-name-resolve"}),
-      mariadb_environment(), log);
+  ChildProcess install(as_mariadb_user({mariadb_program("mariadb-install-db"), "--no-defaults",
+                                        "--datadir=" + file("data"), "--tmpdir=" + folder(),
+                                        "--auth-root-authentication-method=normal",
+                                        "--skip-test-db", "--skip-name-resolve"}),
+                       mariadb_environment(), log);
   if (install.wait(mariadb_patience) != 0) {
     throw std::runtime_error("mariadb-install-db failed: " + file_content(log));
   }
 }
 
 void MariadbServer::start() {
-  std::vector<std::string> arguments = {
-      mariadb_program("mariadbd"), "--no-defaults",
-      "--datadir=" + file("data"), "--socket=" + socket(),
-      "--pid-file=" + file("pid"), "--port=" + std::to_string(port()),
-      "--bind-address=127.0.0.1",  "--skip-name-resolve",
-      "--max-connections=200",     "--innodb-buffer-pool-size=32M"};
+  std::vector<std::string> arguments = {mariadb_program("mariadbd"),
+                                        "--no-defaults",
+                                        "--datadir=" + file("data"),
+                                        "--tmpdir=" + folder(),
+                                        "--socket=" + socket(),
+                                        "--pid-file=" + file("pid"),
+                                        "--port=" + std::to_string(port()),
+                                        "--bind-address=127.0.0.1",
+                                        "--skip-name-resolve",
+                                        "--max-connections=200",
+                                        "--innodb-buffer-pool-size=32M"};
   for (const auto& setting : settings_)
     arguments.push_back("--" + setting);
   std::filesystem::remove(socket());
