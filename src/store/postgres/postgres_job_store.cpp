@@ -27,7 +27,7 @@ constexpr std::size_t most_lost = 1'000'000;
 /// again. Each look sees one slot more taken, so a few are enough; a caller may repeat the call.
 constexpr int most_looks = 5;
 constexpr std::string_view slot_is_taken = "23505";
-constexpr std::string_view slots_were_taken_crosswise = "40P01";
+constexpr std::string_view deadlock_detected = "40P01";
 
 std::int64_t bounded(std::size_t count, std::size_t most) {
   return static_cast<std::int64_t>(std::min(count, most));
@@ -282,7 +282,13 @@ class PostgresJobStore final : public JobStore {
 
   Result<std::vector<RecordAnswer>> record(const RecordRequest& request,
                                            Deadline deadline) override {
-    return record_ends(connection_, ids_, request, deadline);
+    // A taker with an old snapshot locks rows that run by now, until its end, and may wait for a slot
+    // that this call is about to free: then one of the two is ended.
+    for (int tries = 1;; ++tries) {
+      auto answers = record_ends(connection_, ids_, request, deadline);
+      if (answers || tries == most_looks) return answers;
+      if (answers.error().native_code != deadlock_detected) return answers;
+    }
   }
 
   Result<AttemptState> touch(const AttemptUpdate& update, Deadline deadline) override {
@@ -340,7 +346,7 @@ class PostgresJobStore final : public JobStore {
       auto results = connection_.write(calls, deadline);
       if (results || looks == most_looks) return results;
       const auto& code = results.error().native_code;
-      if (code != slot_is_taken && code != slots_were_taken_crosswise) return results;
+      if (code != slot_is_taken && code != deadlock_detected) return results;
     }
   }
 
