@@ -282,8 +282,8 @@ class PostgresJobStore final : public JobStore {
 
   Result<std::vector<RecordAnswer>> record(const RecordRequest& request,
                                            Deadline deadline) override {
-    // A taker with an old snapshot locks rows that run by now, until its end, and may wait for a slot
-    // that this call is about to free: then one of the two is ended.
+    // A taker with an old snapshot locks rows that run by now, until its end, and may wait for a
+    // slot that this call is about to free: then one of the two is ended.
     for (int tries = 1;; ++tries) {
       auto answers = record_ends(connection_, ids_, request, deadline);
       if (answers || tries == most_looks) return answers;
