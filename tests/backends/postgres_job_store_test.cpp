@@ -1,6 +1,7 @@
 // PostgreSQL as a store of jobs: against the suite that defines one, and what several sessions, a
 // lost connection and the planner can do to it.
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -283,6 +284,41 @@ TEST_P(PostgresJobs, Two_takers_that_want_one_slot_of_a_key_get_it_one_after_the
 
   EXPECT_THAT(taken, ElementsAre(other));
   EXPECT_EQ(row(late).status, DeliveryStatus::pending);
+}
+
+TEST_P(PostgresJobs,
+       A_record_that_loses_a_deadlock_is_repeated_and_its_caller_hears_nothing_of_it) {
+  NEEDS_HARNESS();
+  plant();
+  plant();
+  const auto request = take_request();
+  const auto batch = take(request);
+  ASSERT_THAT(batch.tasks, SizeIs(2));
+  const auto [low, high] =
+      std::minmax(batch.tasks[0].job.delivery_id, batch.tasks[1].job.delivery_id);
+  // As a taker that passed over both rows with an old snapshot; the record finds the ring first.
+  session().run("BEGIN");
+  session().run("SET LOCAL deadlock_timeout = '60s'");
+  const std::string lock = "SELECT id FROM outbox_deliveries WHERE id = $1::uuid FOR UPDATE";
+  session().run(lock, {high.value().to_string()});
+  RecordRequest ends;
+  ends.now = request.now;
+  for (const auto& task : batch.tasks)
+    ends.updates.push_back(completed(task));
+  Result<std::vector<RecordAnswer>> answers = std::vector<RecordAnswer>();
+  std::thread recorder([&] { answers = jobs_->record(ends, soon()); });
+  {
+    const auto watcher = postgres_->database().open_session();
+    while (watcher->run("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                        "AND application_name = 'postrider' AND wait_event_type = 'Lock'") == "0") {
+    }
+  }
+  session().run(lock, {low.value().to_string()});
+  session().run("COMMIT");
+  recorder.join();
+
+  ASSERT_TRUE(answers.ok()) << describe(answers.error());
+  EXPECT_THAT(*answers, Each(RecordAnswer::recorded));
 }
 
 // Their speed is a figure of the benchmark: jobs_4_limited.
